@@ -17,7 +17,7 @@ use serde::Serialize;
 use url::Url;
 use url_mapping::{Outcome, Reason};
 use url_rewriting::eligible::Ineligible;
-use url_rewriting::headers::{Edit, Fields, request};
+use url_rewriting::headers::{Edit, Fields, Reply, request};
 use url_rewriting::response;
 use url_rewriting::{Plan, PlanError, Rewriter, UrlEvent};
 
@@ -173,7 +173,7 @@ pub fn explain(settings: &Settings, derived: &Derived, question: &Question<'_>) 
                 ..Explanation::of_nothing(&url)
             })
         }
-        response::Decision::Reply(reply) => Err(ExplainError::NotForwarded(reply.body)),
+        response::Decision::Reply(reply, _) => Err(ExplainError::NotForwarded(words_of(&reply))),
     }
 }
 
@@ -205,10 +205,16 @@ fn visit(plan: &Plan, url: &Url) -> Result<request::Visit, ExplainError> {
     let fields: Fields<'_> = fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
     match request::decide(plan, &fields) {
         request::Decision::Forward { visit, .. } => Ok(visit),
-        request::Decision::Reply(reply) => {
-            let body = if reply.body.is_empty() { format!("status {}", reply.status) } else { reply.body };
-            Err(ExplainError::NotForwarded(body))
-        }
+        request::Decision::Reply(reply, _) => Err(ExplainError::NotForwarded(words_of(&reply))),
+    }
+}
+
+/// Returns the text of a response that the filter makes itself, or its status if there is none.
+fn words_of(reply: &Reply) -> String {
+    if reply.body.is_empty() {
+        format!("status {}", reply.status)
+    } else {
+        String::from_utf8_lossy(&reply.body).into_owned()
     }
 }
 

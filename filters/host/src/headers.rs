@@ -1,5 +1,7 @@
 //! The header maps. Values are bytes: HTTP allows nearly any octet, and decoding them as UTF-8 has caused outages.
 
+use http_semantics::Edit;
+
 use crate::error::HostError;
 use crate::ffi;
 
@@ -51,6 +53,15 @@ pub fn remove(map: Map, name: &str) -> Result<(), HostError> {
         Err(HostError::NotFound) => Ok(()),
         outcome => outcome,
     }
+}
+
+/// Makes these edits, in order.
+pub fn apply(map: Map, edits: &[Edit]) -> Result<(), HostError> {
+    edits.iter().try_for_each(|edit| match edit {
+        Edit::Set(name, value) => set(map, name, value),
+        Edit::Add(name, value) => add(map, name, value),
+        Edit::Remove(name) => remove(map, name),
+    })
 }
 
 /// Replaces all headers by these, in this order. They must include the pseudo-headers that a request or response needs.

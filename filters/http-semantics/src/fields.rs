@@ -1,10 +1,13 @@
-//! A read-only header list. Field names are lower case, as HTTP/2 and Envoy write them.
+//! Header lists. Field names are lower case, as HTTP/2 and Envoy write them.
 
 /// Capacity that holds nearly every header list without growing.
 const USUAL_FIELDS: usize = 32;
 
 /// A field name and its value.
 type Field<'a> = (&'a [u8], &'a [u8]);
+
+/// Names and values, in order.
+pub type FieldList = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// A header list that borrows its names and values.
 #[derive(Debug, Clone, Default)]
@@ -80,6 +83,11 @@ impl<'a> Fields<'a> {
             List::Collected(list) => list.as_slice(),
         };
         list.iter().copied()
+    }
+
+    /// Returns a copy that owns its names and values.
+    pub fn to_list(&self) -> FieldList {
+        self.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
     }
 
     /// Returns true if an item of the comma-separated list `name` is `token`. Ignores case, and the parameters (`;`)

@@ -8,6 +8,7 @@
 //! | [`addresses`] | Which addresses may no client reach through the proxy? |
 //! | [`authority`] | Where does a host end and its port begin, and which address is it? |
 //! | [`fields`] | Which values does this header list hold? |
+//! | [`edited`] | Which values does it hold after these edits? |
 //! | [`cache_control`] | How long is this response fresh? |
 //! | [`mod@shareable`] | May any client have this response? |
 //! | [`navigation`] | Is this request a page load, and does it rule out prefetching? |
@@ -25,13 +26,17 @@ pub mod authority;
 pub mod body_fields;
 pub mod cache_control;
 pub mod content_encoding;
+mod edit;
 pub mod fields;
 pub mod labels;
 pub mod media_type;
 pub mod navigation;
 pub mod object_request;
+mod reply;
 pub mod shareable;
 pub mod site;
 
-pub use fields::Fields;
+pub use edit::{Edit, edited};
+pub use fields::{FieldList, Fields};
+pub use reply::Reply;
 pub use shareable::{Freshness, Purpose, Unshared, shareable};

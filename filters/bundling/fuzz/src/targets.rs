@@ -1,8 +1,8 @@
 //! The laws that hold for every input, one function for each target. A function panics if its law is broken.
 
 use fuzz_driver::Target;
-use http_semantics::Fields;
-use page_flights::{Answer, Config, End, FieldList, Reply, ground, remote};
+use http_semantics::{FieldList, Fields, Reply};
+use page_flights::{Answer, Config, End, ground, remote};
 
 use pipe_encoding::delta::{Receiver, Sender};
 use pipe_encoding::{Body, Exchange, Windows, limits};

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use http_semantics::{FieldList, Reply};
 use page_flights::{
-    Answer, Config, End, FLIGHT_FIELD, FieldList, GroundEnd, Release, RemoteEnd, Reply, Role, SLOT_AUTHORITY, ground,
+    Answer, Config, End, FLIGHT_FIELD, GroundEnd, Release, RemoteEnd, Role, SLOT_AUTHORITY, ground,
     remote,
 };
 use shared_board::Memory;

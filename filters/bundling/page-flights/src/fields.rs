@@ -1,9 +1,6 @@
 //! Header lists. Names are in lower case, as in HTTP/2 and in Envoy; values are bytes.
 
-use http_semantics::Fields;
-
-/// Names and values, in order.
-pub type FieldList = Vec<(Vec<u8>, Vec<u8>)>;
+use http_semantics::{FieldList, Fields};
 
 /// Returns the list as [`Fields`] reads it.
 pub(crate) fn borrowed(list: &FieldList) -> Vec<(&[u8], &[u8])> {

@@ -42,12 +42,12 @@ mod shelf;
 mod tests;
 mod wire;
 
+use http_semantics::Reply;
 use shared_board::Board;
 use std::time::Duration;
 
 pub use config::{Config, ConfigError, Role};
 pub use counts::{Count, Counts};
-pub use fields::FieldList;
 pub use ground::GroundEnd;
 pub use limits::{KNOWN_BYTES, STORES};
 pub use pipe_encoding::delta::limits::BASES_BYTES;
@@ -74,23 +74,6 @@ pub trait End {
     fn next_tick(&self) -> Option<Duration>;
     /// Returns what happened since [`Counts::take`] was last called.
     fn counts(&mut self) -> &mut Counts;
-}
-
-/// A response that an end makes itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
-    /// HTTP status.
-    pub status: u16,
-    /// Header fields without the status.
-    pub fields: FieldList,
-    /// The body.
-    pub body: Vec<u8>,
-}
-
-impl Reply {
-    pub(crate) fn empty(status: u16) -> Self {
-        Self { status, fields: FieldList::new(), body: Vec::new() }
-    }
 }
 
 /// The way in which a held stream goes on.

@@ -6,12 +6,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use http_semantics::{Fields, Freshness, Purpose, Unshared, shareable};
+use http_semantics::{FieldList, Fields, Freshness, Purpose, Unshared, shareable};
 use pipe_encoding::accept::takes;
 use pipe_encoding::codings;
 
 use crate::digest::{Ident, ident};
-use crate::fields::{FieldList, media_type};
+use crate::fields::media_type;
 use crate::limits;
 use crate::wire::{Malformed, Reader, put_bytes};
 

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
-use http_semantics::{Fields, authority};
+use http_semantics::{Fields, Reply, authority};
 use pipe_encoding::{TAKES, TAKES_FIELD, decode};
 
 use crate::config::Config;
@@ -27,7 +27,7 @@ use crate::object;
 use crate::report;
 use crate::request::{self, Asked};
 use crate::shelf;
-use crate::{Answer, Call, End, FLIGHT_FIELD, Release, Reply, SLOT_AUTHORITY};
+use crate::{Answer, Call, End, FLIGHT_FIELD, Release, SLOT_AUTHORITY};
 use shared_board::Board;
 
 /// The decision about a request.

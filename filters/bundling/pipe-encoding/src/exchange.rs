@@ -1,13 +1,13 @@
 //! One request and its response at the remote.
 
-use http_semantics::Fields;
+use http_semantics::{Edit, Fields, Reply, edited};
 use shared_board::Board;
 
 use crate::accept::{refuses_plain, takes};
 use crate::decoder::{Decoder, Windows, decode};
 use crate::delta::{BASE_FIELD, Form, Incoming, RequestFields};
 use crate::events::{Body, Event, byte_count};
-use crate::fields::{Edit, edits, is_br, of_decoded_delta, weakened};
+use crate::fields::{edits, is_br, of_decoded_delta, weakened};
 use crate::{TAKES, TAKES_FIELD, limits};
 
 /// The treatment of a response.
@@ -17,17 +17,6 @@ pub enum Response {
     Edit(Vec<Edit>),
     /// The response waits and is dropped. The response to this request takes its place, by [`Exchange::asked_again`].
     AskAgain(RequestFields),
-}
-
-/// A whole response.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Whole {
-    /// HTTP status.
-    pub status: u16,
-    /// Header fields without the status.
-    pub fields: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The body.
-    pub body: Vec<u8>,
 }
 
 /// One request that crosses the link, and its response.
@@ -98,7 +87,7 @@ impl Exchange {
     pub fn response(&mut self, board: &dyn Board, response: &Fields<'_>) -> Response {
         let mut changes = Vec::new();
         if response.has(BASE_FIELD) {
-            changes.push(Edit::Remove(BASE_FIELD));
+            changes.push(Edit::remove(BASE_FIELD));
         }
         let form = self.page.as_mut().map_or(Form::Other, |page| page.response(board, response, &self.windows));
         match (form, &mut self.page) {
@@ -166,26 +155,18 @@ impl Exchange {
     }
 
     /// Returns the response for the client from the response to [`Response::AskAgain`]. None means that no response came.
-    pub fn asked_again(&mut self, came: Option<(&Fields<'_>, &[u8])>) -> Whole {
+    pub fn asked_again(&mut self, came: Option<(&Fields<'_>, &[u8])>) -> Reply {
         let Some((response, body)) = came else { return failed("the link broke while a page was requested again") };
         let is_other =
             |name: &[u8]| name.starts_with(b":") || name.starts_with(b"x-longhaul-") || name == b"content-length";
-        let mut fields: Vec<(Vec<u8>, Vec<u8>)> = response
-            .iter()
-            .filter(|(name, _)| !is_other(name))
-            .map(|(name, value)| (name.to_vec(), value.to_vec()))
-            .collect();
+        let fields: Fields<'_> = response.iter().filter(|(name, _)| !is_other(name)).collect();
+        let status = response.status();
         if !is_br(response) {
-            return Whole { status: response.status(), fields, body: body.to_vec() };
+            return Reply { status, fields: fields.to_list(), body: body.to_vec() };
         }
         self.events.extend([(Event::Responses, 1), (Event::Bytes, byte_count(body.len()))]);
         match decode(body, limits::BYTES_AT_ONCE) {
-            Ok(plain) => {
-                for edit in edits(response) {
-                    edit.apply(&mut fields);
-                }
-                Whole { status: response.status(), fields, body: plain }
-            }
+            Ok(body) => Reply { status, fields: edited(fields, &edits(response)).to_list(), body },
             Err(broken) => {
                 self.events.push((Event::from(broken), 1));
                 failed("a page that was requested again is damaged")
@@ -200,10 +181,9 @@ impl Exchange {
 }
 
 /// Returns the response for a client whose page did not come.
-fn failed(why: &str) -> Whole {
-    let field = |name: &str, value: &str| (name.as_bytes().to_vec(), value.as_bytes().to_vec());
-    let fields = vec![field("content-type", "text/plain"), field("cache-control", "no-store")];
-    Whole { status: 502, fields, body: format!("502 {why}. Try again\n").into_bytes() }
+fn failed(why: &str) -> Reply {
+    let fields: [(&str, &[u8]); 2] = [("content-type", b"text/plain"), ("cache-control", b"no-store")];
+    Reply::new(502, &fields, format!("502 {why}. Try again\n"))
 }
 
 #[cfg(test)]
@@ -295,7 +275,7 @@ mod tests {
     fn a_response_without_a_body_has_the_fields_of_one_with_it() {
         let mut exchange = exchange(&[(":method", "HEAD")]).unwrap();
         let edits = changes(&mut exchange, &[(":status", "200"), ("content-encoding", "br"), ("content-length", "9")]);
-        assert!(edits.contains(&Edit::Remove("content-length")));
+        assert!(edits.contains(&Edit::remove("content-length")));
         assert_eq!(exchange.body(&Memory::default(), b"", true), Body::Replace(Vec::new()));
     }
 

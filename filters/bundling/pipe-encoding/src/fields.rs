@@ -1,28 +1,8 @@
 //! Header fields of a response whose body is decompressed.
 
-use http_semantics::Fields;
 use http_semantics::body_fields::{self, Change, gone};
 pub(crate) use http_semantics::content_encoding::{codings, is_br, is_gzip};
-
-/// One change to a header list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Edit {
-    /// Gives the field exactly this one value.
-    Set(&'static str, Vec<u8>),
-    /// Removes all values of the field.
-    Remove(&'static str),
-}
-
-impl Edit {
-    /// Changes a header list.
-    pub(crate) fn apply(self, fields: &mut Vec<(Vec<u8>, Vec<u8>)>) {
-        let (Self::Set(name, _) | Self::Remove(name)) = self;
-        fields.retain(|(other, _)| other != name.as_bytes());
-        if let Self::Set(name, value) = self {
-            fields.push((name.as_bytes().to_vec(), value));
-        }
-    }
-}
+use http_semantics::{Edit, Fields};
 
 /// Returns the changes that make the fields of a compressed response those of the decompressed response. The
 /// decompressed body is another representation, so its tag is weak (RFC 9110 section 8.8.1).
@@ -44,7 +24,7 @@ pub(crate) fn of_decoded_delta(response: &Fields<'_>) -> Vec<Edit> {
 }
 
 fn removals(response: &Fields<'_>, change: Change) -> Vec<Edit> {
-    gone(change).filter(|name| response.has(name)).map(Edit::Remove).collect()
+    gone(change).filter(|name| response.has(name)).map(Edit::remove).collect()
 }
 
 /// Returns the change that makes the tag weak. None if it is weak already.
@@ -71,8 +51,8 @@ mod tests {
             ("vary", "Origin"),
         ]);
         let expected = [
-            Edit::Remove("content-length"),
-            Edit::Remove("content-encoding"),
+            Edit::remove("content-length"),
+            Edit::remove("content-encoding"),
             Edit::Set("etag", b"W/\"x\"".to_vec()),
             Edit::Set("vary", b"Origin, Accept-Encoding".to_vec()),
         ];
@@ -83,7 +63,7 @@ mod tests {
     fn a_weak_tag_and_a_vary_that_says_it_stay() {
         for vary in ["*", "origin,  Accept-encoding"] {
             let response = of(&[("content-encoding", "br"), ("etag", "W/\"x\""), ("vary", vary)]);
-            assert_eq!(edits(&response), [Edit::Remove("content-encoding")], "{vary}");
+            assert_eq!(edits(&response), [Edit::remove("content-encoding")], "{vary}");
         }
     }
 }

@@ -28,8 +28,8 @@ pub mod limits;
 
 pub use decoder::{Broken, Windows, decode};
 pub use events::{Body, Event};
-pub use exchange::{Exchange, Response, Whole};
-pub use fields::{Edit, edits};
+pub use exchange::{Exchange, Response};
+pub use fields::edits;
 pub use http_semantics::accept_encoding as accept;
 pub use http_semantics::content_encoding::{codings, is_br};
 

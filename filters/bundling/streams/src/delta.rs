@@ -1,7 +1,7 @@
 //! A page at the ground, encoded as a delta.
 
 use crate::counters::Counters;
-use crate::encoding::{apply, replace};
+use crate::encoding::replace;
 use filter_host::HostError;
 use filter_host::body;
 use filter_host::headers::{self, Map, Pairs};
@@ -23,7 +23,7 @@ impl Delta {
 
     /// Removes the names of bases from a request, for origins and for other ends.
     pub(crate) fn strip() -> Result<(), HostError> {
-        apply(Map::Request, &Outgoing::request_edit())
+        headers::apply(Map::Request, &[Outgoing::request_edit()])
     }
 
     /// Reads the headers of the response, and changes them.
@@ -31,7 +31,7 @@ impl Delta {
         let Some(page) = &mut self.0 else { return };
         let edited = headers::list(Map::Response).and_then(|pairs| {
             let edits = page.response(&ProxyBoard, &pairs.iter().collect(), has_body);
-            edits.iter().try_for_each(|edit| apply(Map::Response, edit))
+            headers::apply(Map::Response, &edits)
         });
         counters.add_events(page.take_events());
         if let Err(error) = edited {

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use crate::counters::Counters;
 use crate::worker::{self, Worker};
+use filter_host::HostError;
 use filter_host::body::{self, Buffer};
 use filter_host::callout;
 use filter_host::headers::{self, Map, Pairs};
 use filter_host::log::{self, Level};
 use filter_host::shared::ProxyBoard;
-use filter_host::{HostError, reply};
 use http_semantics::Fields;
 use page_flights::End;
 use pipe_encoding::delta::RequestFields;
-use pipe_encoding::{Body, Edit, Exchange, Response, Whole, Windows, limits};
+use pipe_encoding::{Body, Exchange, Response, Windows, limits};
 use proxy_wasm::types::Action;
 
 /// The exchange of one stream. None if its response passes as it comes.
@@ -35,7 +35,7 @@ impl Encoding {
 
     /// Adds the fields that say what this end reads.
     pub(crate) fn announce(&self) -> Result<(), HostError> {
-        self.0.iter().flat_map(Exchange::request_edits).try_for_each(|edit| apply(Map::Request, &edit))
+        self.0.as_ref().map_or(Ok(()), |exchange| headers::apply(Map::Request, &exchange.request_edits()))
     }
 
     /// Reads the headers of the response, and changes them.
@@ -46,7 +46,7 @@ impl Encoding {
         let treated = headers::list(Map::Response).map(|pairs| exchange.response(&ProxyBoard, &pairs.iter().collect()));
         worker.counters.add_events(exchange.take_events());
         let edited = match treated {
-            Ok(Response::Edit(edits)) => edits.iter().try_for_each(|edit| apply(Map::Response, edit)),
+            Ok(Response::Edit(edits)) => headers::apply(Map::Response, &edits),
             Ok(Response::AskAgain(request)) => return self.ask_again(&request, worker),
             Err(error) => Err(error),
         };
@@ -76,7 +76,7 @@ impl Encoding {
         let fields = came.map(|(headers, body)| (headers.iter().collect::<Fields<'_>>(), &**body));
         let whole = exchange.asked_again(fields.as_ref().map(|(fields, body)| (fields, *body)));
         counters.add_events(exchange.take_events());
-        if let Err(error) = send(&whole) {
+        if let Err(error) = worker::send(&whole) {
             log::write(Level::Warn, &format!("bundling: a page that was requested again is lost: {error}"));
         }
     }
@@ -105,14 +105,6 @@ impl Encoding {
     }
 }
 
-/// Changes a header list.
-pub(crate) fn apply(map: Map, edit: &Edit) -> Result<(), HostError> {
-    match edit {
-        Edit::Set(name, value) => headers::set(map, name, value),
-        Edit::Remove(name) => headers::remove(map, name),
-    }
-}
-
 /// Treats the `size` bytes of a body callback.
 pub(crate) fn replace(size: usize, treatment: Body) -> Result<(), HostError> {
     match treatment {
@@ -120,10 +112,4 @@ pub(crate) fn replace(size: usize, treatment: Body) -> Result<(), HostError> {
         Body::Replace(bytes) => body::replace(Buffer::ResponseBody, size, &bytes),
         Body::BreakOff => body::break_off(),
     }
-}
-
-fn send(whole: &Whole) -> Result<(), HostError> {
-    let fields: Vec<(&str, &[u8])> =
-        whole.fields.iter().filter_map(|(name, value)| Some((std::str::from_utf8(name).ok()?, &**value))).collect();
-    reply::send(whole.status, "longhaul_bundling", &fields, &whole.body)
 }

@@ -4,7 +4,8 @@ use crate::counters::Counters;
 use filter_host::log::{self, Level};
 use filter_host::shared::ProxyBoard;
 use filter_host::{HostError, callout, clock, context, reply, timer};
-use page_flights::{Answer, End, Release, Reply};
+use http_semantics::Reply;
+use page_flights::{Answer, End, Release};
 use pipe_encoding::Windows;
 use proxy_wasm::types::Action;
 use std::cell::{Cell, RefCell};
@@ -140,7 +141,5 @@ pub(crate) fn read(header_count: usize, body_bytes: usize) -> Result<Came, HostE
 
 /// Sends a response on the stream of the effective context.
 pub(crate) fn send(answer: &Reply) -> Result<(), HostError> {
-    let fields: Vec<(&str, &[u8])> =
-        answer.fields.iter().filter_map(|(name, value)| Some((std::str::from_utf8(name).ok()?, &**value))).collect();
-    reply::send(answer.status, "longhaul_bundling", &fields, &answer.body)
+    reply::send(answer, "longhaul_bundling")
 }

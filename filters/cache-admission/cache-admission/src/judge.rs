@@ -9,9 +9,8 @@ use std::time::SystemTime;
 use http_semantics::body_fields::weakened;
 use http_semantics::cache_control::said_age;
 use http_semantics::content_encoding::is_shared;
-use http_semantics::{Fields, Purpose, Unshared, labelled, shareable};
+use http_semantics::{Edit, Fields, Purpose, Unshared, labelled, shareable};
 
-use crate::edit::Edit;
 use crate::limits::{BURST_BYTES, PASSED_BYTES, STEADY_BYTES_PER_S, UNKNOWN_BYTES};
 use crate::marks;
 
@@ -90,9 +89,9 @@ impl Trial {
         let heard = fields.get(marks::ACCEPT).map(|said| if said == b"-" { &b""[..] } else { said });
         let mut edits: Vec<Edit> = Vec::new();
         if let Some(heard) = heard {
-            edits.push(Edit::Remove(marks::ACCEPT));
+            edits.push(Edit::remove(marks::ACCEPT));
             edits.push(match heard {
-                b"" => Edit::Remove("accept-encoding"),
+                b"" => Edit::remove("accept-encoding"),
                 said => Edit::Set("accept-encoding", said.to_vec()),
             });
         }
@@ -113,7 +112,7 @@ impl Trial {
         // The hop `fetch` sent `no-cache` only to the cache. The origin gets the client's own field.
         let edit = fields.get(marks::ANEW).map(|anew| match anew.strip_prefix(b"=") {
             Some(said) => Edit::Set("cache-control", said.to_vec()),
-            None => Edit::Remove("cache-control"),
+            None => Edit::remove("cache-control"),
         });
         edits.extend(edit);
         (Some(trial), edits)
@@ -182,7 +181,7 @@ impl Trial {
 /// Returns edits that remove our own fields, which an origin may have forged.
 fn of_origin(fields: &Fields<'_>) -> Vec<Edit> {
     let ours = [marks::VERDICT, marks::AGE, marks::STORED];
-    ours.into_iter().filter(|name| fields.has(name)).map(Edit::Remove).collect()
+    ours.into_iter().filter(|name| fields.has(name)).map(Edit::remove).collect()
 }
 
 /// Returns edits that make `cache_v2` read the same as this crate. It compares directives case-sensitively, and reads
@@ -326,7 +325,7 @@ mod tests {
             let asked = [CLIENT, ("cache-control", "no-cache"), (marks::ANEW, anew)];
             Trial::of(&fields(&asked)).1
         };
-        assert_eq!(edits("1"), [Edit::Remove("cache-control")]);
+        assert_eq!(edits("1"), [Edit::remove("cache-control")]);
         assert_eq!(edits("=max-stale=5"), [Edit::Set("cache-control", b"max-stale=5".to_vec())]);
     }
 
@@ -336,10 +335,10 @@ mod tests {
             let asked = [("accept-encoding", "gzip"), (marks::ACCEPT, said)];
             [Trial::of(&fields(&asked)).1, Trial::of(&fields(&[&asked[..], &[CLIENT]].concat())).1]
         };
-        let marked = || Edit::Remove(marks::ACCEPT);
+        let marked = || Edit::remove(marks::ACCEPT);
         let identity = vec![marked(), Edit::Set("accept-encoding", b"identity".to_vec())];
         assert_eq!(edits("identity"), [identity.clone(), identity]);
-        let none = vec![marked(), Edit::Remove("accept-encoding")];
+        let none = vec![marked(), Edit::remove("accept-encoding")];
         assert_eq!(edits("-"), [none.clone(), none]);
         assert_eq!(Trial::of(&fields(&[CLIENT, ("accept-encoding", "gzip")])).1, []);
     }
@@ -373,7 +372,7 @@ mod tests {
         assert!(edits.contains(&Edit::Set(marks::AGE, b"5".to_vec())), "{edits:?}");
         let forged = [OK, FRESH, SMALL, (marks::VERDICT, "cut"), (marks::STORED, "1")];
         let Judged::Pass { edits, .. } = judged(&[CLIENT], &forged) else { unreachable!() };
-        assert!(edits.contains(&Edit::Remove(marks::VERDICT)) && edits.contains(&Edit::Remove(marks::STORED)));
+        assert!(edits.contains(&Edit::remove(marks::VERDICT)) && edits.contains(&Edit::remove(marks::STORED)));
     }
 
     #[test]

@@ -19,7 +19,6 @@
 //! share.
 
 pub mod config;
-pub mod edit;
 pub mod judge;
 pub mod lesson;
 pub mod plain;
@@ -27,7 +26,6 @@ pub mod request;
 pub mod table;
 
 pub use config::{Admit, Config, Position, Rules};
-pub use edit::Edit;
 pub use plain::PlainField;
 pub use table::{Known, Table, Url};
 

@@ -1,11 +1,10 @@
 //! The way of a request: past the cache, into it, or to a stored response.
 
 use http_semantics::accept_encoding::{change_for_origin, for_origin, takes_gzip};
-use http_semantics::{Fields, labelled};
+use http_semantics::{Edit, Fields, labelled};
 use image_variants::{key, request as image_request};
 
 use crate::config::{Admit, Rules};
-use crate::edit::Edit;
 use crate::judge::Asker;
 use crate::marks;
 use crate::plain::is_plain;
@@ -146,7 +145,7 @@ pub fn decide(rules: Rules<'_>, fields: &Fields<'_>, look: impl FnOnce(&Url) -> 
         .filter(|name| fields.has(name) && !is_set(name));
     let may_fill = matches!(way, Way::Hit | Way::Fill { .. });
     let of_proxies = OF_PROXIES.into_iter().filter(|name| may_fill && fields.has(name));
-    let edits = forged.chain(of_proxies).map(Edit::Remove).chain(set.iter().cloned()).collect();
+    let edits = forged.chain(of_proxies).map(Edit::remove).chain(set.iter().cloned()).collect();
     Decision { asked, edits, refused: way == Way::Refuse }
 }
 
@@ -333,11 +332,11 @@ mod tests {
         let forged = [(marks::WAY, "hit"), (marks::JUDGE, "own"), (marks::ANEW, "1")];
         let gzip = [("accept-encoding", "gzip")];
         let edits = |known, more: &[(&str, &str)]| decided(known, &[more, &gzip].concat()).edits;
-        let removed = [marks::WAY, marks::ANEW, marks::JUDGE].map(Edit::Remove).to_vec();
+        let removed = [marks::WAY, marks::ANEW, marks::JUDGE].map(Edit::remove).to_vec();
         assert_eq!(edits(None, &forged), removed);
         assert_eq!(edits(None, &[]), []);
         let fill = [Edit::Set(marks::WAY, b"fill".to_vec()), Edit::Set(marks::ANEW, b"1".to_vec())];
-        assert_eq!(edits(STORABLE, &forged), [&[Edit::Remove(marks::JUDGE)][..], &fill].concat());
+        assert_eq!(edits(STORABLE, &forged), [&[Edit::remove(marks::JUDGE)][..], &fill].concat());
         assert_eq!(
             edits(STORABLE, &[("cache-control", "max-stale=5"), ("cache-control", "no-transform")]),
             [fill[0].clone(), Edit::Set(marks::ANEW, b"=max-stale=5, no-transform".to_vec())],
@@ -351,9 +350,7 @@ mod tests {
     fn the_cache_stores_gzip_and_the_origin_hears_the_client() {
         let encodings = |known, accepted: &[(&str, &str)]| {
             let edits = decided(known, accepted).edits.into_iter();
-            let is_ours = |edit: &Edit| {
-                matches!(edit, Edit::Set("accept-encoding" | marks::ACCEPT, _) | Edit::Remove(marks::ACCEPT))
-            };
+            let is_ours = |edit: &Edit| edit.name() == marks::ACCEPT || matches!(edit, Edit::Set("accept-encoding", _));
             edits.filter(is_ours).collect::<Vec<_>>()
         };
         let set = |name, value: &str| Edit::Set(name, value.into());
@@ -371,7 +368,7 @@ mod tests {
             assert_eq!(encodings(known, &[("accept-encoding", "*")]), [set("accept-encoding", "gzip")]);
         }
         let forged = [("accept-encoding", "gzip"), (marks::ACCEPT, "br")];
-        assert_eq!(encodings(None, &forged), [Edit::Remove(marks::ACCEPT)]);
+        assert_eq!(encodings(None, &forged), [Edit::remove(marks::ACCEPT)]);
     }
 
     #[test]
@@ -415,7 +412,7 @@ mod tests {
         }
         assert_eq!(of(HELD, &[(":path", "/x/.lh-webp/a.jpg")]).reason, Reason::Held);
         let forged = decided(HELD, &[(key::MARK, "webp")]).edits;
-        assert!(forged.contains(&Edit::Remove(key::MARK)), "the mark is ours alone");
+        assert!(forged.contains(&Edit::remove(key::MARK)), "the mark is ours alone");
     }
 
     #[test]
@@ -432,7 +429,7 @@ mod tests {
         let via = [("via", "1.1 a"), ("max-forwards", "3")];
         let removed = |known, more: &[(&str, &str)]| {
             let edits = decided(known, more).edits;
-            OF_PROXIES.iter().filter(|name| edits.contains(&Edit::Remove(name))).count()
+            OF_PROXIES.iter().filter(|name| edits.contains(&Edit::remove(name))).count()
         };
         for known in [HELD, PUBLIC, STORABLE] {
             assert_eq!(removed(known, &via), 2, "{known:?}");

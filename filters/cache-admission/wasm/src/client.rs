@@ -5,13 +5,14 @@ use std::time::SystemTime;
 
 use cache_admission::lesson::{self, Lesson, learn};
 use cache_admission::request::{Asked, Decision, decide};
-use filter_host::headers::{self, Map};
+use filter_host::headers::{self, Map, apply};
 use filter_host::log::{self, Level};
 use filter_host::{HostError, reply};
+use http_semantics::Reply;
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 
-use crate::worker::{Worker, apply};
+use crate::worker::Worker;
 
 #[derive(Debug)]
 pub(crate) struct ClientStream {
@@ -34,7 +35,7 @@ impl ClientStream {
             decide(worker.config.rules(), &fields, |url| worker.table.look(url, now_s));
         worker.counters.request(asked.reason);
         if refused {
-            reply::send(504, "longhaul_only_if_cached", &[], b"")?;
+            reply::send(&Reply::empty(504), "longhaul_only_if_cached")?;
             return Ok(Action::Pause);
         }
         apply(Map::Request, &edits)?;

@@ -5,12 +5,12 @@ use std::time::SystemTime;
 
 use cache_admission::lesson::{self, Fetched, learn_fetched};
 use filter_host::HostError;
-use filter_host::headers::{self, Map};
+use filter_host::headers::{self, Map, apply};
 use filter_host::log::{self, Level};
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 
-use crate::worker::{Worker, apply};
+use crate::worker::Worker;
 
 #[derive(Debug)]
 pub(crate) struct FetchStream {

@@ -5,13 +5,14 @@ use std::time::SystemTime;
 
 use cache_admission::judge::{Judged, Ruling, Trial, Watch};
 use cache_admission::marks;
-use filter_host::headers::{self, Map};
+use filter_host::headers::{self, Map, apply};
 use filter_host::log::{self, Level};
 use filter_host::{HostError, body, reply};
+use http_semantics::Reply;
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 
-use crate::worker::{Worker, apply};
+use crate::worker::Worker;
 
 #[derive(Debug)]
 pub(crate) struct OriginStream {
@@ -53,7 +54,7 @@ impl OriginStream {
 fn cut(worker: &Worker, ruling: Ruling) -> Action {
     worker.counters.judged(ruling);
     let fields: [(&str, &[u8]); 2] = [(marks::VERDICT, b"cut"), ("cache-control", b"no-store")];
-    match reply::send(503, "longhaul_not_for_the_cache", &fields, b"") {
+    match reply::send(&Reply::new(503, &fields, []), "longhaul_not_for_the_cache") {
         Ok(()) => Action::Pause,
         Err(error) => {
             log::write(Level::Error, &format!("cache-admission: cannot replace an uncacheable response: {error}"));

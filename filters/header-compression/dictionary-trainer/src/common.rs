@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use header_codec::training::{is_common, likeness};
-use header_codec::{Block, Side};
+use header_codec::{Block, FieldList, Side};
 
-use crate::traces::{Fields, Trace};
+use crate::traces::Trace;
 
 /// The most names, most frequent first.
 const NAMES: usize = 255;
@@ -22,7 +22,7 @@ pub struct Common {
     /// Names and their values.
     pub names: Vec<(Vec<u8>, Vec<Vec<u8>>)>,
     /// Blocks of requests and responses. Values that differ between sites are empty.
-    pub blocks: [Vec<Fields>; 2],
+    pub blocks: [Vec<FieldList>; 2],
 }
 
 /// Selects from `traces`. `samples` are handwritten traces that stand for many.
@@ -68,8 +68,8 @@ pub fn pick(traces: &[Trace], samples: &[Trace]) -> Common {
 }
 
 /// Returns the blocks that together resemble all others best, chosen one by one.
-fn pick_blocks(traces: &[&Trace], known: &BTreeSet<&[u8]>) -> Vec<Fields> {
-    let mut weights: BTreeMap<Fields, f64> = BTreeMap::new();
+fn pick_blocks(traces: &[&Trace], known: &BTreeSet<&[u8]>) -> Vec<FieldList> {
+    let mut weights: BTreeMap<FieldList, f64> = BTreeMap::new();
     for trace in traces {
         // A block of a long trace counts less than a block of a short trace.
         let weight = 1.0 / f64::from(u32::try_from(trace.blocks.len()).unwrap_or(1)).sqrt();
@@ -77,12 +77,12 @@ fn pick_blocks(traces: &[&Trace], known: &BTreeSet<&[u8]>) -> Vec<Fields> {
             *weights.entry(without_site(block, known)).or_default() += weight;
         }
     }
-    let weighted: Vec<(Fields, Block, f64)> =
+    let weighted: Vec<(FieldList, Block, f64)> =
         weights.into_iter().filter_map(|(fields, weight)| Some((fields.clone(), block_of(&fields)?, weight))).collect();
     let mut reached = vec![-60.0_f64; weighted.len()];
     let mut chosen = Vec::new();
     while chosen.len() < BLOCKS {
-        let mut best: Option<(f64, &Fields, Vec<f64>)> = None;
+        let mut best: Option<(f64, &FieldList, Vec<f64>)> = None;
         for (fields, base, _) in &weighted {
             let scores: Vec<f64> = weighted.iter().map(|(_, block, _)| f64::from(likeness(block, base))).collect();
             let gain: f64 = weighted
@@ -107,7 +107,7 @@ fn pick_blocks(traces: &[&Trace], known: &BTreeSet<&[u8]>) -> Vec<Fields> {
     chosen
 }
 
-fn block_of(fields: &Fields) -> Option<Block> {
+fn block_of(fields: &FieldList) -> Option<Block> {
     Block::from_fields(fields.iter().map(|(name, value)| (&**name, &**value))).ok()
 }
 
@@ -118,7 +118,7 @@ fn of_everybody(name: &[u8]) -> bool {
 
 /// Keeps the names of a block that the dictionary holds, and only the values that do not identify its site or its
 /// client.
-fn without_site(block: &Fields, known: &BTreeSet<&[u8]>) -> Fields {
+fn without_site(block: &FieldList, known: &BTreeSet<&[u8]>) -> FieldList {
     let fields = block.iter().filter(|(name, _)| known.contains(&**name));
     fields.map(|(name, value)| (name.clone(), if of_everybody(name) { value.clone() } else { Vec::new() })).collect()
 }

@@ -1,7 +1,8 @@
 //! Writes dictionary files. `header_codec::Dictionary` describes and reads them.
 
+use header_codec::FieldList;
+
 use crate::common::Common;
-use crate::traces::Fields;
 use crate::votes;
 
 /// A value that does not fit into the file's format; the text names it.
@@ -40,7 +41,7 @@ pub fn write(id: u8, common: &Common, slot_bits: u32, slots: &[[u8; 2]]) -> Resu
     Ok(file)
 }
 
-fn write_block(file: &mut Vec<u8>, common: &Common, block: &Fields) -> Result<(), DoesNotFit> {
+fn write_block(file: &mut Vec<u8>, common: &Common, block: &FieldList) -> Result<(), DoesNotFit> {
     byte(file, block.len(), "the number of fields of a block")?;
     for (name, value) in block {
         let at = common.names.iter().position(|(known, _)| known == name);

@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use header_codec::training::{self, Coder};
-use header_codec::{Block, DecodeError, Dictionary, Exchange, Side, View};
+use header_codec::{Block, DecodeError, Dictionary, Exchange, FieldList, Side, View};
 
-use crate::traces::{Fields, Trace};
+use crate::traces::Trace;
 
 /// Decisions in order: the end of each one's contexts in `contexts`, and its value.
 #[derive(Debug, Default)]
@@ -73,13 +73,13 @@ pub fn of_beginnings(dictionary: &Dictionary, trace: &Trace, pieces: usize) -> R
     let every = trace.blocks.len().div_ceil(pieces.max(1)).max(1);
     let mut all = Vec::new();
     for start in (0..trace.blocks.len()).step_by(every) {
-        let piece: Vec<Fields> = trace.blocks.iter().skip(start).take(LENGTH).cloned().collect();
+        let piece: Vec<FieldList> = trace.blocks.iter().skip(start).take(LENGTH).cloned().collect();
         all.extend(of_blocks(dictionary, trace.side, &piece)?);
     }
     Ok(all)
 }
 
-fn of_blocks(dictionary: &Dictionary, side: Side, blocks: &[Fields]) -> Result<Vec<Questions>, DecodeError> {
+fn of_blocks(dictionary: &Dictionary, side: Side, blocks: &[FieldList]) -> Result<Vec<Questions>, DecodeError> {
     let mut view = View::default();
     let mut all = Vec::new();
     let answered = [(b":authority".to_vec(), b"www.example.org".to_vec())];

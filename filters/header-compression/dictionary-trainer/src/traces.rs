@@ -10,11 +10,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use header_codec::{Side, is_hop_by_hop};
+use header_codec::{FieldList, Side, is_hop_by_hop};
 use serde_json::Value;
-
-/// One block: names and values in order.
-pub type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// The blocks of one connection in order.
 #[derive(Debug, Clone)]
@@ -24,7 +21,7 @@ pub struct Trace {
     /// Requests or responses.
     pub side: Side,
     /// The blocks.
-    pub blocks: Vec<Fields>,
+    pub blocks: Vec<FieldList>,
 }
 
 /// Why a file is not a trace.
@@ -78,7 +75,7 @@ fn json(path: &Path, text: &[u8]) -> Result<Value, TraceError> {
     serde_json::from_slice(text).map_err(|error| TraceError::Malformed(path.to_owned(), error.to_string()))
 }
 
-fn story(json: &Value) -> Vec<Fields> {
+fn story(json: &Value) -> Vec<FieldList> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let field = |header: &Value| {
         let pairs = header.as_object().cloned().unwrap_or_default();
@@ -95,9 +92,9 @@ fn text_of(value: Option<&Value>) -> Vec<u8> {
     value.and_then(Value::as_str).unwrap_or_default().as_bytes().to_vec()
 }
 
-fn archive(json: &Value) -> Vec<Vec<Fields>> {
+fn archive(json: &Value) -> Vec<Vec<FieldList>> {
     let entries = json.pointer("/log/entries").and_then(Value::as_array).cloned().unwrap_or_default();
-    let headers = |message: Option<&Value>| -> Fields {
+    let headers = |message: Option<&Value>| -> FieldList {
         let list = message.and_then(|message| message.get("headers")).and_then(Value::as_array).cloned();
         let list = list.unwrap_or_default().into_iter();
         list.map(|header| (text_of(header.get("name")).to_ascii_lowercase(), text_of(header.get("value")))).collect()
@@ -111,7 +108,7 @@ fn archive(json: &Value) -> Vec<Vec<Fields>> {
         let path = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
         let authority = url.authority().to_owned();
         let method = text_of(request.and_then(|request| request.get("method")));
-        let mut fields: Fields = vec![
+        let mut fields: FieldList = vec![
             (b":authority".to_vec(), authority.into_bytes()),
             (b":path".to_vec(), path.into_bytes()),
             (b":method".to_vec(), method),
@@ -121,15 +118,15 @@ fn archive(json: &Value) -> Vec<Vec<Fields>> {
         requests.push(fields);
         let response = entry.get("response");
         let status = response.and_then(|response| response.get("status")).and_then(Value::as_u64).unwrap_or(200);
-        let mut fields: Fields = vec![(b":status".to_vec(), status.to_string().into_bytes())];
+        let mut fields: FieldList = vec![(b":status".to_vec(), status.to_string().into_bytes())];
         fields.extend(headers(response).into_iter().filter(|(name, _)| !name.starts_with(b":")));
         responses.push(fields);
     }
     vec![requests, responses]
 }
 
-fn lines(text: &[u8], between: &[u8]) -> Vec<Fields> {
-    let mut blocks = vec![Fields::new()];
+fn lines(text: &[u8], between: &[u8]) -> Vec<FieldList> {
+    let mut blocks = vec![FieldList::new()];
     for line in text.split(|byte| *byte == b'\n') {
         // A name may begin with a colon.
         let at = line.windows(between.len()).skip(1).position(|window| window == between);
@@ -138,7 +135,7 @@ fn lines(text: &[u8], between: &[u8]) -> Vec<Fields> {
                 let (name, value) = line.split_at(at + 1);
                 block.push((name.to_vec(), value.get(between.len()..).unwrap_or_default().to_vec()));
             }
-            (None, Some(block)) if line.is_empty() && !block.is_empty() => blocks.push(Fields::new()),
+            (None, Some(block)) if line.is_empty() && !block.is_empty() => blocks.push(FieldList::new()),
             _ => {}
         }
     }
@@ -148,7 +145,7 @@ fn lines(text: &[u8], between: &[u8]) -> Vec<Fields> {
 
 /// Puts pseudo-headers first, in Envoy's order unless the trace shows the client's order, and removes hop-by-hop
 /// fields.
-fn as_a_filter_sees(mut block: Fields) -> Fields {
+fn as_a_filter_sees(mut block: FieldList) -> FieldList {
     block.retain(|(name, _)| !is_hop_by_hop(name));
     let pseudo = block.iter().take_while(|(name, _)| name.starts_with(b":")).count();
     let all = block.iter().filter(|(name, _)| name.starts_with(b":")).count();

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use header_codec::{Block, Dictionary, Fields, Ground, Pending, Remote};
+use header_codec::{Block, Dictionary, FieldList, Ground, Pending, Remote};
 
 pub(crate) fn dictionary() -> Rc<Dictionary> {
     thread_local! {
@@ -11,12 +11,12 @@ pub(crate) fn dictionary() -> Rc<Dictionary> {
     DICTIONARY.with(Rc::clone)
 }
 
-pub(crate) fn block(fields: &Fields) -> Block {
+pub(crate) fn block(fields: &FieldList) -> Block {
     Block::from_fields(fields.iter().map(|(name, value)| (&**name, &**value))).expect("it is within the limits")
 }
 
 /// Returns a request of the client of [`History`].
-pub(crate) fn request(path: &str) -> Fields {
+pub(crate) fn request(path: &str) -> FieldList {
     let fields = [
         (":authority", "www.example.org"),
         (":path", path),
@@ -38,7 +38,7 @@ pub(crate) struct History {
 impl History {
     pub(crate) fn new() -> Self {
         let mut history = Self { remote: Remote::new(dictionary(), 7, 4), ground: Ground::new(dictionary(), 4) };
-        let fields = |fields: &[(&str, &str)]| -> Fields {
+        let fields = |fields: &[(&str, &str)]| -> FieldList {
             fields.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
         };
         for number in 0..4 {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use header_codec::{Dictionary, Fields, Ground};
+use header_codec::{Dictionary, FieldList, Ground};
 
 use crate::history::{History, block, dictionary, request};
 
@@ -30,7 +30,7 @@ pub(crate) fn compressed_requests() -> Vec<Vec<u8>> {
 
 /// Returns compressed responses to the pending request of [`History`].
 pub(crate) fn compressed_responses() -> Vec<Vec<u8>> {
-    let status = |status: &str| -> Fields { vec![(b":status".to_vec(), status.as_bytes().to_vec())] };
+    let status = |status: &str| -> FieldList { vec![(b":status".to_vec(), status.as_bytes().to_vec())] };
     let mut large = status("200");
     large.push((b"content-security-policy".to_vec(), b"default-src 'self' img-src * ".repeat(40)));
     [status("200"), status("404"), large]

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use header_codec::{Answering, Block, Dictionary, Fields, Ground, Pending, Remote, limits};
+use header_codec::{Answering, Block, Dictionary, FieldList, Ground, Pending, Remote, limits};
 use header_compression_config::Config;
 
 use fuzz_driver::Target;
@@ -29,7 +29,7 @@ fn within_limits(block: &Block) {
 pub fn conversation(data: &[u8]) {
     let mut remote = Remote::new(dictionary(), 7, 2);
     let mut ground = Ground::new(dictionary(), 2);
-    let mut fields = Fields::new();
+    let mut fields = FieldList::new();
     let mut under_way: Option<(Pending, Answering)> = None;
     for line in data.split(|byte| *byte == b'\n') {
         match line {

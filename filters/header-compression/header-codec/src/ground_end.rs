@@ -3,14 +3,16 @@
 
 use std::rc::Rc;
 
+use http_semantics::Reply;
+
 use crate::block::Block;
 use crate::counts::{Count, Counts};
 use crate::dictionary::Dictionary;
-use crate::edit::{DATE, Edit, FIELD, Fields, find, is_http, is_ours, keep_others, without_ours};
 use crate::error::DecodeError;
 use crate::ground::{Answering, Ground};
 use crate::message::{self, Refusal};
 use crate::policy::is_hop_by_hop;
+use crate::treatment::{DATE, FIELD, Treatment, find, is_http, is_ours, keep_others, without_ours};
 
 /// The status of a refusal: the request reached a server that cannot produce a response for it (RFC 9110, 15.5.20).
 const REFUSED: u16 = 421;
@@ -44,9 +46,9 @@ impl GroundEnd {
     }
 
     /// Decides on a request that came in on the connection `pipe`.
-    pub fn request(&mut self, pipe: &[u8], headers: &[(&[u8], &[u8])]) -> (Edit, GroundStream) {
+    pub fn request(&mut self, pipe: &[u8], headers: &[(&[u8], &[u8])]) -> (Treatment, GroundStream) {
         let Some(field) = find(headers, FIELD.as_bytes()) else {
-            return (Edit::Keep, GroundStream::Plain);
+            return (Treatment::Keep, GroundStream::Plain);
         };
         if message::is_hello(field) {
             return (keep_others(headers), GroundStream::Greeted);
@@ -59,13 +61,13 @@ impl GroundEnd {
                     return (self.refuse(DecodeError::Malformed("not a request")), GroundStream::Refused);
                 }
                 self.counts.add(Count::Unpacked, 1);
-                (Edit::Replace(fields), GroundStream::Packed(answering))
+                (Treatment::Replace(fields), GroundStream::Packed(answering))
             }
             Err(error) => (self.refuse(error), GroundStream::Refused),
         }
     }
 
-    fn refuse(&mut self, error: DecodeError) -> Edit {
+    fn refuse(&mut self, error: DecodeError) -> Treatment {
         let refusal = Refusal::from(error);
         let count = match refusal {
             Refusal::Format => Count::RefusedFormat,
@@ -74,18 +76,16 @@ impl GroundEnd {
         };
         self.counts.add(count, 1);
         let fields = vec![(FIELD.as_bytes().to_vec(), refusal.field())];
-        Edit::Reply {
-            status: REFUSED,
-            fields,
-            body: format!("longhaul: the request headers cannot be decompressed: {error}\n"),
-        }
+        // For an engineer who reads the traffic on the pipe.
+        let body = format!("longhaul: the request headers cannot be decompressed: {error}\n");
+        Treatment::Reply(Reply { status: REFUSED, fields, body: body.into_bytes() })
     }
 
     /// Decides on a response.
-    pub fn response(&mut self, stream: GroundStream, headers: &[(&[u8], &[u8])]) -> Edit {
+    pub fn response(&mut self, stream: GroundStream, headers: &[(&[u8], &[u8])]) -> Treatment {
         let answering = match stream {
             GroundStream::Plain => return keep_others(headers),
-            GroundStream::Refused => return Edit::Keep,
+            GroundStream::Refused => return Treatment::Keep,
             GroundStream::Greeted => return greet(headers),
             GroundStream::Packed(answering) => answering,
         };
@@ -103,7 +103,7 @@ impl GroundEnd {
         self.counts.add(Count::Packed, 1);
         self.counts.add(Count::PlainBytes, bytes);
         self.counts.add(Count::PackedBytes, field.len());
-        Edit::Replace(vec![
+        Treatment::Replace(vec![
             (b":status".to_vec(), status),
             (b"date".to_vec(), DATE.to_vec()),
             (FIELD.as_bytes().to_vec(), field),
@@ -111,9 +111,9 @@ impl GroundEnd {
     }
 }
 
-/// Returns the edit of a plain response that carries the ground's consent.
-fn greet(headers: &[(&[u8], &[u8])]) -> Edit {
-    let mut fields: Fields = without_ours(headers);
+/// Returns the treatment of a plain response that carries the ground's consent.
+fn greet(headers: &[(&[u8], &[u8])]) -> Treatment {
+    let mut fields = without_ours(headers);
     fields.push((FIELD.as_bytes().to_vec(), message::hello()));
-    Edit::Replace(fields)
+    Treatment::Replace(fields)
 }

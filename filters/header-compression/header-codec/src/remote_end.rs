@@ -23,15 +23,17 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
+use http_semantics::Reply;
+
 use crate::block::Block;
 use crate::counts::{Count, Counts};
 use crate::dictionary::Dictionary;
-use crate::edit::{AUTHORITY, Edit, FIELD, Fields, RETRY, find, is_http, is_ours, keep_others, without_ours};
 use crate::error::DecodeError;
 use crate::message::{self, Refusal};
 use crate::peer::{Peer, Turn, Way};
 use crate::policy::is_hop_by_hop;
 use crate::remote::{Pending, Remote};
+use crate::treatment::{AUTHORITY, FIELD, RETRY, Treatment, find, is_http, is_ours, keep_others, without_ours};
 
 /// A request with a body of more bytes than this travels plain, because the proxy might not keep the body for a retry.
 pub const KEPT_BODY_BYTES: u64 = 16 * 1024;
@@ -94,7 +96,7 @@ impl RemoteEnd {
     }
 
     /// Decides on a request.
-    pub fn request(&mut self, request: &RemoteRequest<'_>) -> (Edit, RemoteStream) {
+    pub fn request(&mut self, request: &RemoteRequest<'_>) -> (Treatment, RemoteStream) {
         let ours = find(request.headers, FIELD.as_bytes());
         if let Some(attempt) = ours.and_then(|field| self.attempts.take_from(field, request.client)) {
             let repeatable = is_repeatable(request, attempt.block.get(b":method").unwrap_or_default());
@@ -104,7 +106,7 @@ impl RemoteEnd {
                 return self.pack(request, attempt.block, None, turn);
             }
             self.counts.add(Count::PlainPeer, 1);
-            return (Edit::Replace(attempt.block.to_fields()), RemoteStream::Plain);
+            return (Treatment::Replace(attempt.block.to_fields()), RemoteStream::Plain);
         }
         let method = find(request.headers, b":method").unwrap_or_default();
         if method == b"CONNECT" || find(request.headers, b"upgrade").is_some() {
@@ -120,7 +122,7 @@ impl RemoteEnd {
                 self.counts.add(Count::PlainPeer, 1);
                 let mut fields = without_ours(request.headers);
                 fields.push((FIELD.as_bytes().to_vec(), message::hello()));
-                return (Edit::Replace(fields), RemoteStream::Offered(turn));
+                return (Treatment::Replace(fields), RemoteStream::Offered(turn));
             }
             Way::Packed(turn) => turn,
         };
@@ -142,10 +144,10 @@ impl RemoteEnd {
         block: Rc<Block>,
         pipe: Option<&[u8]>,
         turn: Turn,
-    ) -> (Edit, RemoteStream) {
+    ) -> (Treatment, RemoteStream) {
         let Ok((field, pending)) = self.remote.pack(request.client, pipe, Rc::clone(&block)) else {
             self.counts.add(Count::PlainBlock, 1);
-            return (Edit::Replace(block.to_fields()), RemoteStream::Plain);
+            return (Treatment::Replace(block.to_fields()), RemoteStream::Plain);
         };
         self.counts.add(Count::Packed, 1);
         self.counts.add(Count::Referring, usize::from(pending.refers()));
@@ -161,11 +163,17 @@ impl RemoteEnd {
         ];
         let repeatable = is_repeatable(request, &keep(b":method"));
         self.attempts.remember(&field, Attempt { client: request.client.to_vec(), block, then: Then::Packed });
-        (Edit::Replace(fields), RemoteStream::Packed { turn, repeatable, pending, field })
+        (Treatment::Replace(fields), RemoteStream::Packed { turn, repeatable, pending, field })
     }
 
     /// Decides on a response that came in on the connection `pipe`.
-    pub fn response(&mut self, stream: RemoteStream, pipe: &[u8], headers: &[(&[u8], &[u8])], now: Duration) -> Edit {
+    pub fn response(
+        &mut self,
+        stream: RemoteStream,
+        pipe: &[u8],
+        headers: &[(&[u8], &[u8])],
+        now: Duration,
+    ) -> Treatment {
         let ours = find(headers, FIELD.as_bytes());
         let (turn, repeatable, pending, field) = match stream {
             RemoteStream::Plain => return keep_others(headers),
@@ -197,21 +205,21 @@ impl RemoteEnd {
         match unpacked {
             Ok(fields) => {
                 self.counts.add(Count::Unpacked, 1);
-                Edit::Replace(fields)
+                Treatment::Replace(fields)
             }
             Err(error) => {
                 // A response refers only to exchanges that this stream holds. So the ground is broken, or it is not
                 // Longhaul's.
                 self.counts.add(Count::Undecodable, 1);
                 let body = format!("longhaul: the response headers cannot be decompressed: {error}\n");
-                Edit::Reply { status: 502, fields: Vec::new(), body }
+                Treatment::Reply(Reply::new(502, &[], body))
             }
         }
     }
 
     /// Handles the response of a proxy that did not understand the compressed request or did not get it. An origin may
     /// have seen the request.
-    fn unanswered(&mut self, repeatable: bool, field: &[u8], headers: &[(&[u8], &[u8])], now: Duration) -> Edit {
+    fn unanswered(&mut self, repeatable: bool, field: &[u8], headers: &[(&[u8], &[u8])], now: Duration) -> Treatment {
         self.peer.refuses(now);
         if repeatable {
             return self.again(field, Then::Plain, headers);
@@ -228,7 +236,7 @@ impl RemoteEnd {
         field: &[u8],
         headers: &[(&[u8], &[u8])],
         now: Duration,
-    ) -> Edit {
+    ) -> Treatment {
         match refusal {
             Refusal::History => {
                 self.peer.consents(turn);
@@ -247,12 +255,12 @@ impl RemoteEnd {
     }
 
     /// Makes the proxy retry the request, and records in which form.
-    fn again(&mut self, field: &[u8], then: Then, headers: &[(&[u8], &[u8])]) -> Edit {
+    fn again(&mut self, field: &[u8], then: Then, headers: &[(&[u8], &[u8])]) -> Treatment {
         self.counts.add(if then == Then::Packed { Count::RetriedHistory } else { Count::RetriedPlain }, 1);
         self.attempts.change(field, then);
-        let mut fields: Fields = without_ours(headers);
+        let mut fields = without_ours(headers);
         fields.push((RETRY.as_bytes().to_vec(), b"1".to_vec()));
-        Edit::Replace(fields)
+        Treatment::Replace(fields)
     }
 }
 

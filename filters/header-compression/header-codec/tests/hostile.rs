@@ -30,7 +30,7 @@ fn some_requests() -> (Vec<Vec<u8>>, Ground) {
     (sent, ground)
 }
 
-fn block(fields: &header_codec::Fields) -> header_codec::Block {
+fn block(fields: &header_codec::FieldList) -> header_codec::Block {
     header_codec::Block::from_fields(pair::borrowed(fields)).unwrap()
 }
 

@@ -3,7 +3,7 @@
 
 mod pair;
 
-use header_codec::{Fields, GroundEnd, RemoteEnd};
+use header_codec::{FieldList, GroundEnd, RemoteEnd};
 use pair::{Pair, dictionary, value};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -51,7 +51,7 @@ fn any_value() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-fn any_fields(pseudo: Vec<(&'static str, Vec<&'static str>)>) -> impl Strategy<Value = Fields> {
+fn any_fields(pseudo: Vec<(&'static str, Vec<&'static str>)>) -> impl Strategy<Value = FieldList> {
     let values: Vec<_> = pseudo.iter().map(|(_, values)| select(values.clone())).collect();
     let names: Vec<_> = pseudo.into_iter().map(|(name, _)| name).collect();
     let fields = vec((select(NAMES.to_vec()), any_value()), 0..12);
@@ -62,7 +62,7 @@ fn any_fields(pseudo: Vec<(&'static str, Vec<&'static str>)>) -> impl Strategy<V
     })
 }
 
-fn any_request() -> impl Strategy<Value = Fields> {
+fn any_request() -> impl Strategy<Value = FieldList> {
     any_fields(vec![
         (":authority", vec!["www.example.org", "img.example.org:8080", "bank.example", "192.0.2.7", ""]),
         (":path", vec!["/", "/a", "/a/b?c=d", "*", "/a/b?c=e&f=g", "/\u{e9}"]),
@@ -71,11 +71,11 @@ fn any_request() -> impl Strategy<Value = Fields> {
     ])
 }
 
-fn any_response() -> impl Strategy<Value = Fields> {
+fn any_response() -> impl Strategy<Value = FieldList> {
     any_fields(vec![(":status", vec!["200", "304", "404", "999"])])
 }
 
-fn bytes_of(fields: &Fields) -> usize {
+fn bytes_of(fields: &FieldList) -> usize {
     fields.iter().map(|(name, value)| name.len() + value.len()).sum()
 }
 

@@ -8,7 +8,7 @@ use pair::{Crossing, Pair, dictionary, fields, get, ok, value};
 use std::time::Duration;
 
 #[track_caller]
-fn assert_delivered(crossing: &Crossing, request: &header_codec::Fields, response: &header_codec::Fields) {
+fn assert_delivered(crossing: &Crossing, request: &header_codec::FieldList, response: &header_codec::FieldList) {
     assert_eq!(crossing.at_origin, std::slice::from_ref(request), "the origin gets the request once, as it was sent");
     assert_eq!(&crossing.at_client, response, "the client gets the response as it was sent");
 }

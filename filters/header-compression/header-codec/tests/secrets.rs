@@ -8,7 +8,7 @@
 
 mod pair;
 
-use header_codec::Fields;
+use header_codec::FieldList;
 use pair::{Pair, get, ok};
 
 const SECRET: &str = "q7Zk2VnB8sXw";
@@ -21,7 +21,7 @@ fn guesses() -> impl Iterator<Item = String> {
 }
 
 /// Returns a request with one more field. A `:path` replaces the existing one.
-fn request(authority: &str, name: &str, value: &str) -> Fields {
+fn request(authority: &str, name: &str, value: &str) -> FieldList {
     let mut request = get(authority, "/");
     if name == ":path" {
         request[1].1 = value.as_bytes().to_vec();
@@ -33,7 +33,7 @@ fn request(authority: &str, name: &str, value: &str) -> Fields {
 
 /// Returns the size of a guess after the victim has sent the secret a few times. The guesser has sent a request before,
 /// too.
-fn size_after(secret: &Fields, guess: &Fields, guesser: &'static str) -> usize {
+fn size_after(secret: &FieldList, guess: &FieldList, guesser: &'static str) -> usize {
     let mut pair = Pair::new();
     for _ in 0..3 {
         pair.exchange(secret, &ok());

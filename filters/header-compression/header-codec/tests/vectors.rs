@@ -13,14 +13,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use header_codec::{Answering, Block, Fields, Ground, Pending, Refusal, Remote, hello, is_hello};
+use header_codec::{Answering, Block, FieldList, Ground, Pending, Refusal, Remote, hello, is_hello};
 use pair::{borrowed, dictionary, fields};
 
 /// One message of a conversation, as headers and as a compressed field.
 struct Message {
     request: bool,
     exchange: usize,
-    fields: Fields,
+    fields: FieldList,
     packed: Vec<u8>,
 }
 
@@ -28,7 +28,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/v1")
 }
 
-fn block(fields: &Fields) -> Block {
+fn block(fields: &FieldList) -> Block {
     Block::from_fields(borrowed(fields)).unwrap()
 }
 
@@ -164,14 +164,14 @@ impl Recorder {
         }
     }
 
-    fn request(&mut self, client: &str, exchange: usize, fields: &Fields) {
+    fn request(&mut self, client: &str, exchange: usize, fields: &FieldList) {
         let (packed, pending) = self.remote.pack(client.as_bytes(), Some(b"pipe"), Rc::new(block(fields))).unwrap();
         let answering = self.ground.unpack(b"pipe", &packed).unwrap();
         self.under_way.insert(exchange, (pending, answering));
         self.messages.push(Message { request: true, exchange, fields: fields.clone(), packed });
     }
 
-    fn response(&mut self, exchange: usize, fields: &Fields) {
+    fn response(&mut self, exchange: usize, fields: &FieldList) {
         let (pending, answering) = self.under_way.remove(&exchange).unwrap();
         let packed = self.ground.pack(answering, block(fields)).unwrap();
         self.remote.unpack(pending, b"pipe", &packed).unwrap();
@@ -180,7 +180,7 @@ impl Recorder {
 }
 
 /// Returns the first blocks of each sample in a folder.
-fn samples(name: &str, of_each: usize) -> Vec<Fields> {
+fn samples(name: &str, of_each: usize) -> Vec<FieldList> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples").join(name);
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -228,7 +228,7 @@ fn corners() -> Vec<Message> {
     };
     let policy = "default-src 'self'; img-src a.example b.example; ".repeat(30);
     let url = format!("/{}?q={}", "segment/".repeat(40), "0123456789abcdef".repeat(40));
-    let exchanges: Vec<(Fields, Fields)> = vec![
+    let exchanges: Vec<(FieldList, FieldList)> = vec![
         (
             request("/", &[("cookie", b"a=1; b=2;c=3; ; d="), ("x-one", b"1"), ("cookie", b"e=5"), ("x-one", b"1")]),
             response("200", &[("set-cookie", b"sid=31d4d96e407aad42; Path=/; HttpOnly"), ("etag", b"\"5e1f-abc\"")]),

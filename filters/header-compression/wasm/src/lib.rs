@@ -1,6 +1,6 @@
 //! The header-compression filter. It passes proxy-wasm callbacks to `header_codec` and does nothing else.
 //!
-//! One callback makes one call into an end of the codec, which returns an `Edit`; this crate applies it. No `if` in
+//! One callback makes one call into an end of the codec, which returns a `Treatment`; this crate applies it. No `if` in
 //! this crate concerns headers; `filters/README.md` gives the reason.
 //!
 //! | module | callbacks |

@@ -1,4 +1,4 @@
-//! Header callbacks. Each reads the headers, makes one call into the codec and applies the edit. The filter ignores
+//! Header callbacks. Each reads the headers, makes one call into the codec and applies its treatment. The filter ignores
 //! bodies and trailers.
 
 use crate::counters::Work;
@@ -6,8 +6,9 @@ use crate::shared::Shared;
 use filter_host::headers::{self, Map, Pairs};
 use filter_host::log::{self, Level};
 use filter_host::{HostError, property, reply};
-use header_codec::{Edit, GroundEnd, GroundStream, RemoteEnd, RemoteRequest, RemoteStream, is_of_a_client};
+use header_codec::{GroundEnd, GroundStream, RemoteEnd, RemoteRequest, RemoteStream, Treatment, is_of_a_client};
 use header_compression_config::ClientKey;
+use http_semantics::Reply;
 use http_semantics::authority::without_port;
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
@@ -55,7 +56,7 @@ impl HttpContext for RemoteHeaders {
         let client = if is_of_a_client(&fields) { self.client() } else { Vec::new() };
         let pipe = Self::pipe();
         let start = Instant::now();
-        let (edit, stream) = end.request(&RemoteRequest {
+        let (treatment, stream) = end.request(&RemoteRequest {
             client: &client,
             pipe: pipe.as_deref(),
             headers: &fields,
@@ -63,7 +64,7 @@ impl HttpContext for RemoteHeaders {
             now: start.saturating_duration_since(self.shared.start),
         });
         self.shared.counters.add(&mut end.counts, Work::Encode, start.elapsed());
-        let (action, applied) = apply(Map::Request, edit);
+        let (action, applied) = apply(Map::Request, treatment);
         if applied {
             self.stream = stream;
         }
@@ -78,9 +79,9 @@ impl HttpContext for RemoteHeaders {
         let pipe = Self::pipe().unwrap_or_default();
         let start = Instant::now();
         let now = start.saturating_duration_since(self.shared.start);
-        let edit = end.response(stream, &pipe, &pairs.iter().collect::<Vec<_>>(), now);
+        let treatment = end.response(stream, &pipe, &pairs.iter().collect::<Vec<_>>(), now);
         self.shared.counters.add(&mut end.counts, Work::Decode, start.elapsed());
-        apply(Map::Response, edit).0
+        apply(Map::Response, treatment).0
     }
 }
 
@@ -106,16 +107,16 @@ impl HttpContext for GroundHeaders {
         };
         let pipe = property::get(&["connection", "id"]).ok().flatten().unwrap_or_default();
         let start = Instant::now();
-        let (edit, stream) = end.request(&pipe, &pairs.iter().collect::<Vec<_>>());
+        let (treatment, stream) = end.request(&pipe, &pairs.iter().collect::<Vec<_>>());
         self.shared.counters.add(&mut end.counts, Work::Decode, start.elapsed());
         self.stream = stream;
-        let (action, applied) = apply(Map::Request, edit);
+        let (action, applied) = apply(Map::Request, treatment);
         if applied {
             return action;
         }
         // The map still holds the compressed request, which no filter or server behind this one may see.
         self.stream = GroundStream::Refused;
-        apply(Map::Request, Edit::Reply { status: 500, fields: Vec::new(), body: String::new() }).0
+        apply(Map::Request, Treatment::Reply(Reply::empty(500))).0
     }
 
     fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
@@ -124,9 +125,9 @@ impl HttpContext for GroundHeaders {
             return Action::Continue;
         };
         let start = Instant::now();
-        let edit = end.response(stream, &pairs.iter().collect::<Vec<_>>());
+        let treatment = end.response(stream, &pairs.iter().collect::<Vec<_>>());
         self.shared.counters.add(&mut end.counts, Work::Encode, start.elapsed());
-        apply(Map::Response, edit).0
+        apply(Map::Response, treatment).0
     }
 }
 
@@ -135,18 +136,16 @@ fn read(map: Map) -> Option<Pairs> {
     headers::list(map).inspect_err(|error| complain(map, *error)).ok()
 }
 
-/// Applies an edit. Also returns true if the host accepted it.
-fn apply(map: Map, edit: Edit) -> (Action, bool) {
-    let outcome = match edit {
-        Edit::Keep => return (Action::Continue, true),
-        Edit::Replace(fields) => {
+/// Applies a treatment. Also returns true if the host accepted it.
+fn apply(map: Map, treatment: Treatment) -> (Action, bool) {
+    let outcome = match treatment {
+        Treatment::Keep => return (Action::Continue, true),
+        Treatment::Replace(fields) => {
             let fields: Vec<(&[u8], &[u8])> = fields.iter().map(|(name, value)| (&**name, &**value)).collect();
             headers::replace_all(map, &fields)
         }
-        Edit::Reply { status, fields, body } => {
-            let fields: Vec<(&str, &[u8])> =
-                fields.iter().filter_map(|(name, value)| Some((std::str::from_utf8(name).ok()?, &**value))).collect();
-            let sent = reply::send(status, "longhaul_header_compression", &fields, body.as_bytes());
+        Treatment::Reply(answer) => {
+            let sent = reply::send(&answer, "longhaul_header_compression");
             if sent.is_ok() {
                 return (Action::Pause, true);
             }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use filter_host::headers::{self, Map};
 use filter_host::log::{self, Level};
 use filter_host::{HostError, clock, reply};
+use http_semantics::Reply;
 use name_budget::{Client, Name, Outcome, marks};
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
@@ -28,7 +29,8 @@ impl Stream {
         self.worker.count(outcome.reason());
         let Outcome::Refused { retry_after_s } = outcome else { return Ok(Action::Continue) };
         let seconds = retry_after_s.to_string();
-        reply::send(429, "longhaul_too_many_new_names", &[("retry-after", seconds.as_bytes())], b"")?;
+        let refusal = Reply::new(429, &[("retry-after", seconds.as_bytes())], []);
+        reply::send(&refusal, "longhaul_too_many_new_names")?;
         Ok(Action::Pause)
     }
 }

@@ -236,7 +236,7 @@ pub fn headers(data: &[u8]) {
                 assert!(edits.iter().any(sandboxed), "a page in the proxy's own origin");
             }
         }
-        response::Decision::Reply(_) => {}
+        response::Decision::Reply(..) => {}
     }
 }
 

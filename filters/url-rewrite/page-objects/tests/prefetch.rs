@@ -29,7 +29,7 @@ const NEVER_KEPT: &[(&str, &str)] = &[(":status", "200"), ("cache-control", "no-
 fn visit(request: &[(&str, &str)]) -> Visit {
     match decide(&plan("safe"), &fields(request)) {
         Decision::Forward { visit, .. } => visit,
-        Decision::Reply(reply) => panic!("answered with {reply:?}"),
+        Decision::Reply(reply, _) => panic!("answered with {reply:?}"),
     }
 }
 

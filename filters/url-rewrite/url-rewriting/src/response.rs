@@ -3,7 +3,7 @@
 use crate::eligible;
 use crate::headers::csp::{self, Policies};
 use crate::headers::request::{Destination, Exchange, Moved, Visit, to_true_url};
-use crate::headers::{Edit, Fields, Reply, embedding, etag, link, location};
+use crate::headers::{Edit, Fields, Reply, ReplyReason, embedding, etag, link, location};
 use crate::plan::Plan;
 use crate::preloads::Preloads;
 use crate::rewriter::Body;
@@ -91,7 +91,7 @@ pub enum Decision {
         body: Box<Body>,
     },
     /// Send this response instead.
-    Reply(Reply),
+    Reply(Reply, ReplyReason),
 }
 
 /// Decides about the response to `visit` by its headers, including `:status`.
@@ -123,7 +123,8 @@ pub fn decide(plan: &Plan, visit: &Visit, fields: &Fields<'_>) -> Decision {
         }
         Some(moved) => {
             if is_mislabelled(moved, status, fields) {
-                return Decision::Reply(to_true_url(visit.scheme, &visit.authority, visit.path.as_bytes()));
+                let redirect = to_true_url(visit.scheme, &visit.authority, visit.path.as_bytes());
+                return Decision::Reply(redirect, ReplyReason::Redirected);
             }
             let base = Base::new(visit.scheme, &visit.authority, &visit.path)
                 .and_then(|base| base.on_proxy(moved.scheme, &moved.authority, &moved.path));

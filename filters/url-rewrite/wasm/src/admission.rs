@@ -9,15 +9,13 @@ use std::time::SystemTime;
 use cache_admission::lesson::{self, Lesson, Taught, learn};
 use cache_admission::request::{Asked, Decision, Reason, decide};
 use cache_admission::{Config, Table};
-use filter_host::headers::Map;
+use filter_host::headers::{Map, apply};
 use filter_host::log::{self, Level};
 use filter_host::metrics::{self, Metrics};
 use filter_host::shared::ProxyBoard;
 use filter_host::{HostError, random, reply};
 use proxy_wasm::types::Action;
-use url_rewriting::headers::{Edit, Fields};
-
-use crate::edits;
+use url_rewriting::headers::{Edit, Fields, Reply};
 
 /// The filter under whose name the counters stand. Its other positions share the table.
 const FILTER: &str = "cache-admission";
@@ -75,10 +73,10 @@ impl Applicant {
             decide(admission.config.rules(), fields, |url| admission.table.look(url, now_s));
         admission.requests.at(asked.reason.index()).add(1);
         if refused {
-            reply::send(504, "longhaul_only_if_cached", &[], b"")?;
+            reply::send(&Reply::empty(504), "longhaul_only_if_cached")?;
             return Ok(Action::Pause);
         }
-        edits::apply(Map::Request, &edits::of_admission(edits))?;
+        apply(Map::Request, &edits)?;
         self.asked = Some(asked);
         Ok(Action::Continue)
     }
@@ -92,13 +90,12 @@ impl Applicant {
             admission.count(taught);
         }
         self.lesson = learnt.lesson;
-        let edits = edits::of_admission(learnt.edits);
-        let applied = edits::apply(Map::Response, &edits);
+        let applied = apply(Map::Response, &learnt.edits);
         if end_of_stream {
             self.end();
         }
         match applied {
-            Ok(()) => edits,
+            Ok(()) => learnt.edits,
             Err(error) => {
                 warn("response", error);
                 Vec::new()

@@ -9,7 +9,6 @@
 //! | `shared` | state that all streams of a configuration share |
 //! | `stream` | requests and responses |
 //! | `admission` | admission of requests to the cache |
-//! | `edits` | edits of headers |
 //! | `counters` | metrics for Prometheus |
 //! | `objects` | the prefetching of a page's objects |
 //! | `account` | a page's fields in the access log |
@@ -17,7 +16,6 @@
 mod account;
 mod admission;
 mod counters;
-mod edits;
 mod objects;
 mod root;
 mod shared;

@@ -2,18 +2,17 @@
 
 use crate::account;
 use crate::admission::Applicant;
-use crate::edits::apply;
 use crate::objects::{self, Found};
 use crate::shared::Shared;
 use filter_host::body::{self, Buffer};
-use filter_host::headers::{self, Map};
+use filter_host::headers::{self, Map, apply};
 use filter_host::log::{self, Level};
 use filter_host::{HostError, property, reply};
 use page_objects::{RequestTemplate, Skip};
 use proxy_wasm::traits::{Context, HttpContext};
 use proxy_wasm::types::Action;
 use std::rc::Rc;
-use url_rewriting::headers::{Fields, Reply, edited, request};
+use url_rewriting::headers::{Fields, Reply, ReplyReason, edited, request};
 use url_rewriting::response;
 use url_rewriting::{Chunk, Plan, Rewriter};
 
@@ -65,7 +64,7 @@ impl Stream {
                 let apply_for = |applicant: &mut Applicant| applicant.request(&edited(fields, &edits));
                 Ok(self.applicant.as_mut().map_or(Action::Continue, apply_for))
             }
-            request::Decision::Reply(reply) => send(shared, &reply),
+            request::Decision::Reply(reply, because) => send(shared, &reply, because),
         }
     }
 
@@ -94,7 +93,7 @@ impl Stream {
                 let rewriter = Rewriter::new(Rc::clone(plan), *body, observer);
                 self.page = Some(Page { rewriter, found, out: Vec::new(), bytes_in: 0, bytes_out: 0 });
             }
-            response::Decision::Reply(reply) => return send(shared, &reply),
+            response::Decision::Reply(reply, because) => return send(shared, &reply, because),
         }
         Ok(Action::Continue)
     }
@@ -236,10 +235,9 @@ fn client_address() -> Vec<u8> {
     property::get(&["source", "address"]).ok().flatten().unwrap_or_default()
 }
 
-fn send(shared: &Shared, answer: &Reply) -> Result<Action, HostError> {
-    let fields: Vec<(&str, &[u8])> = answer.headers.iter().map(|(name, value)| (*name, value.as_slice())).collect();
-    reply::send(answer.status, "longhaul_url_rewrite", &fields, answer.body.as_bytes())?;
-    shared.counters.replied(answer.because);
+fn send(shared: &Shared, answer: &Reply, because: ReplyReason) -> Result<Action, HostError> {
+    reply::send(answer, "longhaul_url_rewrite")?;
+    shared.counters.replied(because);
     Ok(Action::Pause)
 }
 
@@ -247,7 +245,7 @@ fn send(shared: &Shared, answer: &Reply) -> Result<Action, HostError> {
 /// than such a response.
 fn refuse(phase: &str, error: HostError) -> Action {
     log::write(Level::Error, &format!("url-rewrite: {phase}: {error}; responded with 502"));
-    let sent = reply::send(502, "longhaul_url_rewrite_host_error", &[], b"");
+    let sent = reply::send(&Reply::empty(502), "longhaul_url_rewrite_host_error");
     if sent.is_ok() { Action::Pause } else { Action::Continue }
 }
 

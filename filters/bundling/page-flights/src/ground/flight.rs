@@ -3,11 +3,12 @@
 use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 
+use http_semantics::Reply;
+
 use super::fetch::Fetch;
 use super::known::Known;
 use super::lessons::{Page, Skip, Who};
 use super::visitor::Visitor;
-use crate::Reply;
 use crate::counts::{Count, Counts};
 use crate::digest::{FlightId, Ident, Mark, authority, key, mark, object_mark, root};
 use crate::finder::{Found, rank};
@@ -290,8 +291,7 @@ impl Flight {
         }
         let slot = self.slots.pop_front()?;
         let content_type = if is_text { frames::TEXT_PARCEL } else { frames::PARCEL };
-        let fields = vec![(b"content-type".to_vec(), content_type.to_vec())];
-        Some((slot, Reply { status: 200, fields, body: parcel }))
+        Some((slot, Reply::new(200, &[("content-type", content_type)], parcel)))
     }
 
     pub(super) fn past(self) -> Past {

@@ -18,7 +18,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use hex::FromHex;
-use http_semantics::Fields;
+use http_semantics::{Fields, Reply};
 use pipe_encoding::{decode, is_br};
 
 use crate::config::Config;
@@ -31,7 +31,7 @@ use crate::link::{self, Link};
 use crate::object::{self, Unfit};
 use crate::report::{self, Path, Report};
 use crate::request;
-use crate::{Answer, Call, End, FLIGHT_FIELD, Release, Reply, SLOT_AUTHORITY};
+use crate::{Answer, Call, End, FLIGHT_FIELD, Release, SLOT_AUTHORITY};
 use fetch::Fetch;
 use flight::Flight;
 use known::Known;

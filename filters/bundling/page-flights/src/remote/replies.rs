@@ -1,13 +1,12 @@
 //! Replies made of kept objects.
 
-use http_semantics::Fields;
 use http_semantics::object_request::names_newer_pictures;
+use http_semantics::{Fields, Reply, edited};
 use image_variants::tag::is_of_variant;
 use pipe_encoding::accept::{refuses_plain, takes};
-use pipe_encoding::{Edit, TAKES, codings, decode, edits, is_br};
+use pipe_encoding::{TAKES, codings, decode, edits, is_br};
 
-use crate::Reply;
-use crate::fields::{FieldList, borrowed, media_type};
+use crate::fields::{borrowed, media_type};
 use crate::limits;
 use crate::object;
 use crate::request::Asked;
@@ -37,28 +36,15 @@ pub(super) fn varying(mut reply: Reply) -> Reply {
 }
 
 /// Decompresses an object in br for a client that does not accept br. None if it cannot be decompressed.
-fn readable(asked: &Asked, mut reply: Reply) -> Option<Reply> {
+fn readable(asked: &Asked, reply: Reply) -> Option<Reply> {
     let list = borrowed(&reply.fields);
     let fields = Fields::from(&list[..]);
     if !is_br(&fields) || takes(&asked.accepted, TAKES.as_bytes()) || refuses_plain(&asked.accepted) {
         return Some(reply);
     }
+    let body = decode(&reply.body, limits::UNPACKED_BYTES).ok()?;
     let edits = edits(&fields);
-    reply.body = decode(&reply.body, limits::UNPACKED_BYTES).ok()?;
-    for edit in edits {
-        apply(&mut reply.fields, edit);
-    }
-    Some(reply)
-}
-
-fn apply(fields: &mut FieldList, edit: Edit) {
-    match edit {
-        Edit::Remove(name) => fields.retain(|(known, _)| known != name.as_bytes()),
-        Edit::Set(name, value) => {
-            fields.retain(|(known, _)| known != name.as_bytes());
-            fields.push((name.as_bytes().to_vec(), value));
-        }
-    }
+    Some(Reply { status: reply.status, fields: edited(fields, &edits).to_list(), body })
 }
 
 /// Returns true if the object can serve this request.

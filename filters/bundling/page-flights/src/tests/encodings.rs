@@ -3,7 +3,8 @@
 use super::{World, body, borrowed, config, list};
 use crate::ground::{self, GroundEnd};
 use crate::remote::{RemoteEnd, Verdict};
-use crate::{Config, Count, End, FLIGHT_FIELD, Reply, Role, SLOT_AUTHORITY};
+use crate::{Config, Count, End, FLIGHT_FIELD, Role, SLOT_AUTHORITY};
+use http_semantics::Reply;
 
 const SHEET: &str = "p{background:url(/3.png)}";
 

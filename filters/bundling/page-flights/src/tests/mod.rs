@@ -8,7 +8,8 @@ mod lifetimes;
 use crate::ground::{self, GroundEnd};
 use crate::limits;
 use crate::remote::{self, RemoteEnd};
-use crate::{Answer, Config, Count, End, FLIGHT_FIELD, Release, Reply, Role, SLOT_AUTHORITY};
+use crate::{Answer, Config, Count, End, FLIGHT_FIELD, Release, Role, SLOT_AUTHORITY};
+use http_semantics::Reply;
 use shared_board::Memory;
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! One page request and its response at the remote.
 
-use http_semantics::Fields;
+use http_semantics::{Edit, Fields};
 use page_scanner::Unpacker;
 use shared_board::Board;
 
@@ -11,7 +11,7 @@ use super::limits;
 use super::policy::{self, Asked};
 use super::stream::Receiver;
 use crate::decoder::{Broken, Windows};
-use crate::fields::{Edit, is_gzip};
+use crate::fields::is_gzip;
 use crate::{TAKES, TAKES_FIELD};
 
 /// The header list of a request, in text.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use http_semantics::Fields;
+use http_semantics::{Edit, Fields};
 use page_scanner::Unpacker;
 use shared_board::Board;
 
@@ -14,7 +14,7 @@ use super::stream::Sender;
 use crate::TAKES_FIELD;
 use crate::decoder::Windows;
 use crate::events::{Body, Event, byte_count};
-use crate::fields::{Edit, edits, is_gzip};
+use crate::fields::{edits, is_gzip};
 
 /// One page request of a remote that reads deltas, and its response.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Outgoing {
 
     /// Returns the change of every request of a remote: no origin sees the names of bases.
     pub fn request_edit() -> Edit {
-        Edit::Remove(BASE_FIELD)
+        Edit::remove(BASE_FIELD)
     }
 
     /// Reads the headers of the response, and returns the changes of them. `has_body` is false if the headers end the
@@ -67,7 +67,7 @@ impl Outgoing {
         changes.extend(told.value().map(|value| Edit::Set(BASE_FIELD, value)));
         if self.sender.is_some() {
             changes.push(Edit::Set("content-encoding", CODING.as_bytes().to_vec()));
-            changes.push(Edit::Remove("content-length"));
+            changes.push(Edit::remove("content-length"));
         }
         changes
     }

@@ -2,35 +2,30 @@
 
 use std::io::Write as _;
 
-use http_semantics::Fields;
+use http_semantics::{Edit, FieldList, Fields, Reply, edited};
 use proptest::prelude::*;
 use shared_board::{Board, Memory};
 
 use super::bases::{self, Place};
 use super::{Outgoing, limits};
-use crate::fields::Edit;
-use crate::{Body, Event, Exchange, Response, Whole, Windows};
+use crate::{Body, Event, Exchange, Response, Windows};
 
 type Field = (&'static str, &'static str);
-type List = Vec<(Vec<u8>, Vec<u8>)>;
 
 const GET: [Field; 4] =
     [(":method", "GET"), (":authority", "www.news.test"), (":path", "/"), ("accept", "text/html,*/*;q=0.8")];
 const OK: [Field; 3] = [(":status", "200"), ("content-type", "text/html"), ("etag", "\"x\"")];
 
-fn list(fields: &[Field]) -> List {
+fn list(fields: &[Field]) -> FieldList {
     fields.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
 }
 
-fn view(list: &List) -> Fields<'_> {
-    list.iter().map(|(name, value)| (&**name, &**value)).collect()
+fn changed(list: &FieldList, edits: &[Edit]) -> FieldList {
+    edited(view(list), edits).to_list()
 }
 
-fn changed(mut list: List, edits: Vec<Edit>) -> List {
-    for edit in edits {
-        edit.apply(&mut list);
-    }
-    list
+fn view(list: &FieldList) -> Fields<'_> {
+    list.iter().map(|(name, value)| (&**name, &**value)).collect()
 }
 
 /// The boards of both ends, and the sizes of the pieces in which bodies pass.
@@ -50,11 +45,11 @@ struct Pair {
 /// A page as the client got it.
 #[derive(Debug, PartialEq)]
 struct Loaded {
-    response: List,
+    response: FieldList,
     /// None for a response that was broken off.
     page: Option<Vec<u8>>,
     on_pipe: usize,
-    request_on_pipe: List,
+    request_on_pipe: FieldList,
     at_remote: Vec<(Event, u64)>,
     at_ground: Vec<(Event, u64)>,
 }
@@ -74,7 +69,7 @@ impl Pair {
         let from_client = list(request);
         let mut exchange = Exchange::of(&view(&from_client), &self.windows).unwrap();
         exchange.allow_delta(&self.remote, &view(&from_client), false);
-        let on_pipe = changed(from_client, exchange.request_edits());
+        let on_pipe = changed(&from_client, &exchange.request_edits());
         let mut outgoing = Outgoing::of(&view(&on_pipe), &self.windows);
         let from_origin = list(response);
         let mut packed = Vec::new();
@@ -92,7 +87,7 @@ impl Pair {
         } else {
             packed.extend_from_slice(page);
         }
-        let mut from_ground = changed(from_origin, edits);
+        let mut from_ground = changed(&from_origin, &edits);
         if self.packs {
             packed = gzip(&packed);
             from_ground.extend(list(&[("content-encoding", "gzip")]));
@@ -114,7 +109,7 @@ impl Pair {
         };
         match exchange.response(&self.remote, &view(&from_ground)) {
             Response::Edit(edits) => {
-                loaded.response = changed(from_ground, edits);
+                loaded.response = changed(&from_ground, &edits);
                 let mut got = Vec::new();
                 let mut pieces = packed.chunks(split).peekable();
                 while let Some(piece) = pieces.next() {
@@ -130,12 +125,12 @@ impl Pair {
                 loaded.page = loaded.page.map(|_| got);
             }
             Response::AskAgain(request) => {
-                let request: List =
+                let request: FieldList =
                     request.into_iter().map(|(name, value)| (name.into_bytes(), value.into_bytes())).collect();
                 assert!(Outgoing::of(&view(&request), &self.windows).is_none(), "no second delta");
                 loaded.request_on_pipe = request;
                 let plain = list(response);
-                let Whole { fields, body, status } = exchange.asked_again(Some((&view(&plain), page)));
+                let Reply { fields, body, status } = exchange.asked_again(Some((&view(&plain), page)));
                 assert_eq!(status, 200);
                 loaded.response = fields;
                 loaded.page = Some(body);
@@ -295,7 +290,7 @@ fn a_request_that_cannot_be_sent_again_names_no_base() {
         let mut exchange = Exchange::of(&view(&request), &pair.windows).unwrap();
         exchange.allow_delta(&pair.remote, &view(&request), has_body);
         assert_eq!(
-            changed(request, exchange.request_edits()).iter().any(|(name, _)| name == b"x-longhaul-base"),
+            changed(&request, &exchange.request_edits()).iter().any(|(name, _)| name == b"x-longhaul-base"),
             expected
         );
     }
@@ -317,7 +312,7 @@ fn an_end_that_knows_no_deltas_gets_none() {
     pair.first();
     let request = list(&GET);
     let exchange = Exchange::of(&view(&request), &pair.windows).unwrap();
-    let on_pipe = changed(request, exchange.request_edits());
+    let on_pipe = changed(&request, &exchange.request_edits());
     assert_eq!(view(&on_pipe).get("x-longhaul-takes"), Some(&b"br"[..]));
     assert!(Outgoing::of(&view(&on_pipe), &pair.windows).is_none(), "an older remote");
     let older_ground = Pair::default();
@@ -375,7 +370,7 @@ fn a_page_that_crosses_in_gzip_becomes_a_base() {
 
 #[test]
 fn a_page_that_breaks_off_at_the_origin_breaks_off_at_the_ground() {
-    let packed: List = [list(&OK), list(&[("content-encoding", "gzip")])].concat();
+    let packed: FieldList = [list(&OK), list(&[("content-encoding", "gzip")])].concat();
     let request = [list(&GET), list(&[("x-longhaul-takes", "br, delta")])].concat();
     let mut outgoing = Outgoing::of(&view(&request), &Windows::default()).unwrap();
     let board = Memory::default();

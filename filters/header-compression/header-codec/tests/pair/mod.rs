@@ -5,9 +5,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use header_codec::{
-    Count, Dictionary, Edit, FIELD, Fields, GroundEnd, GroundStream, RETRY, Refusal, RemoteEnd, RemoteRequest,
-    RemoteStream,
+    Count, Dictionary, FIELD, FieldList, GroundEnd, GroundStream, RETRY, Refusal, RemoteEnd, RemoteRequest,
+    RemoteStream, Treatment,
 };
+use http_semantics::Reply;
 
 /// Name and value pairs, as a test writes them.
 pub(crate) type Headers<'a> = &'a [(&'a str, &'a str)];
@@ -21,22 +22,22 @@ pub(crate) fn dictionary() -> Rc<Dictionary> {
 }
 
 /// Returns headers as bytes.
-pub(crate) fn fields(headers: Headers<'_>) -> Fields {
+pub(crate) fn fields(headers: Headers<'_>) -> FieldList {
     headers.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
 }
 
 /// Returns headers in the form that the ends accept.
-pub(crate) fn borrowed(fields: &Fields) -> Vec<(&[u8], &[u8])> {
+pub(crate) fn borrowed(fields: &FieldList) -> Vec<(&[u8], &[u8])> {
     fields.iter().map(|(name, value)| (&**name, &**value)).collect()
 }
 
 /// Returns the first value of a name.
-pub(crate) fn value<'a>(fields: &'a Fields, name: &str) -> Option<&'a [u8]> {
+pub(crate) fn value<'a>(fields: &'a FieldList, name: &str) -> Option<&'a [u8]> {
     fields.iter().find(|(known, _)| known == name.as_bytes()).map(|(_, value)| &**value)
 }
 
 /// Returns a typical GET request of a browser.
-pub(crate) fn get(authority: &str, path: &str) -> Fields {
+pub(crate) fn get(authority: &str, path: &str) -> FieldList {
     fields(&[
         (":authority", authority),
         (":path", path),
@@ -51,7 +52,7 @@ pub(crate) fn get(authority: &str, path: &str) -> Fields {
 }
 
 /// Returns a typical response.
-pub(crate) fn ok() -> Fields {
+pub(crate) fn ok() -> FieldList {
     fields(&[
         (":status", "200"),
         ("server", "nginx"),
@@ -65,13 +66,13 @@ pub(crate) fn ok() -> Fields {
 #[derive(Debug, Default)]
 pub(crate) struct Crossing {
     /// Fields of every attempt on the pipe.
-    pub(crate) requests: Vec<Fields>,
+    pub(crate) requests: Vec<FieldList>,
     /// Fields of every response on the pipe.
-    pub(crate) responses: Vec<Fields>,
+    pub(crate) responses: Vec<FieldList>,
     /// The requests that reached the origin.
-    pub(crate) at_origin: Vec<Fields>,
+    pub(crate) at_origin: Vec<FieldList>,
     /// The response that reached the client.
-    pub(crate) at_client: Fields,
+    pub(crate) at_client: FieldList,
 }
 
 impl Crossing {
@@ -117,12 +118,12 @@ impl Pair {
     }
 
     /// Sends a request without a body and its response through both ends, and retries as the proxy would.
-    pub(crate) fn exchange(&mut self, request: &Fields, response: &Fields) -> Crossing {
+    pub(crate) fn exchange(&mut self, request: &FieldList, response: &FieldList) -> Crossing {
         self.exchange_with_body(request, false, response)
     }
 
     /// Does the same as `exchange`, with or without a body.
-    pub(crate) fn exchange_with_body(&mut self, request: &Fields, body: bool, response: &Fields) -> Crossing {
+    pub(crate) fn exchange_with_body(&mut self, request: &FieldList, body: bool, response: &FieldList) -> Crossing {
         let mut crossing = Crossing::default();
         let mut headers = request.clone();
         for _ in 0..3 {
@@ -140,7 +141,7 @@ impl Pair {
     }
 
     /// Sends a request through the remote's proxy, and replaces `headers` with those on the pipe.
-    pub(crate) fn send(&mut self, headers: &mut Fields, body: bool) -> RemoteStream {
+    pub(crate) fn send(&mut self, headers: &mut FieldList, body: bool) -> RemoteStream {
         let request = RemoteRequest {
             client: self.client.as_bytes(),
             pipe: self.pipe.map(str::as_bytes),
@@ -148,18 +149,18 @@ impl Pair {
             body,
             now: self.now,
         };
-        let (edit, stream) = self.remote.request(&request);
-        match edit {
-            Edit::Keep => {}
-            Edit::Replace(fields) => *headers = fields,
-            Edit::Reply { .. } => panic!("the remote answers no requests itself"),
+        let (treatment, stream) = self.remote.request(&request);
+        match treatment {
+            Treatment::Keep => {}
+            Treatment::Replace(fields) => *headers = fields,
+            Treatment::Reply(_) => panic!("the remote answers no requests itself"),
         }
         stream
     }
 
     /// Returns the response of the ground's proxy and of the origin behind it, and the request that the origin
     /// received.
-    pub(crate) fn answer(&mut self, headers: &Fields, response: &Fields) -> (Fields, Option<Fields>) {
+    pub(crate) fn answer(&mut self, headers: &FieldList, response: &FieldList) -> (FieldList, Option<FieldList>) {
         let pipe = self.pipe.unwrap_or("a new connection");
         let Some(ground) = &mut self.ground else {
             let not_found = value(headers, ":authority") == Some(b"-");
@@ -171,31 +172,31 @@ impl Pair {
                 (response.clone(), Some(headers.clone()))
             };
         };
-        let (edit, stream) = ground.request(pipe.as_bytes(), &borrowed(headers));
-        let at_origin = match edit {
-            Edit::Keep => headers.clone(),
-            Edit::Replace(fields) => fields,
-            Edit::Reply { status, mut fields, .. } => {
+        let (treatment, stream) = ground.request(pipe.as_bytes(), &borrowed(headers));
+        let at_origin = match treatment {
+            Treatment::Keep => headers.clone(),
+            Treatment::Replace(fields) => fields,
+            Treatment::Reply(Reply { status, mut fields, .. }) => {
                 fields.insert(0, (b":status".to_vec(), status.to_string().into_bytes()));
-                assert_eq!(ground.response(GroundStream::Refused, &borrowed(&fields)), Edit::Keep);
+                assert_eq!(ground.response(GroundStream::Refused, &borrowed(&fields)), Treatment::Keep);
                 return (fields, None);
             }
         };
         let answer = match ground.response(stream, &borrowed(response)) {
-            Edit::Keep => response.clone(),
-            Edit::Replace(fields) => fields,
-            Edit::Reply { .. } => panic!("the ground replaces no responses"),
+            Treatment::Keep => response.clone(),
+            Treatment::Replace(fields) => fields,
+            Treatment::Reply(_) => panic!("the ground replaces no responses"),
         };
         (answer, Some(at_origin))
     }
 
     /// Passes the response through the remote's proxy.
-    pub(crate) fn receive(&mut self, stream: RemoteStream, answer: Fields) -> Fields {
+    pub(crate) fn receive(&mut self, stream: RemoteStream, answer: FieldList) -> FieldList {
         let pipe = self.pipe.unwrap_or("a new connection");
         match self.remote.response(stream, pipe.as_bytes(), &borrowed(&answer), self.now) {
-            Edit::Keep => answer,
-            Edit::Replace(fields) => fields,
-            Edit::Reply { status, .. } => vec![(b":status".to_vec(), status.to_string().into_bytes())],
+            Treatment::Keep => answer,
+            Treatment::Replace(fields) => fields,
+            Treatment::Reply(Reply { status, .. }) => vec![(b":status".to_vec(), status.to_string().into_bytes())],
         }
     }
 

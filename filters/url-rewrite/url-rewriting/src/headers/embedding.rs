@@ -7,7 +7,7 @@
 use http_semantics::authority;
 use url_mapping::{Mapper, Scheme, may_be_same_site};
 
-use super::fields::Fields;
+use http_semantics::Fields;
 
 /// Returns the origin of the page that requests a moved object, as `scheme://authority`, from its `Referer`. `None`
 /// without a `Referer`, or if it names a style sheet on the proxy's own origin: browsers check the page that uses the

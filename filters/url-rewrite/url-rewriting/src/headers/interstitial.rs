@@ -4,9 +4,8 @@
 //! A redirect would make the proxy name an open redirect. A mail could then lead to any site under a name that its
 //! reader trusts.
 
+use http_semantics::Reply;
 use url_mapping::Scheme;
-
-use super::fields::{Reply, ReplyReason};
 
 /// The largest part of a target that is shown, in bytes. The link has all of it.
 const SHOWN_BYTES: usize = 300;
@@ -33,16 +32,15 @@ pub(super) fn offer(browser: Scheme, scheme: Scheme, authority: &str, path: &[u8
          <p>Open it only if you expected this address.\n{link}",
         authority = escaped(authority),
     );
-    let headers = [
-        ("content-type", "text/html; charset=utf-8"),
-        ("cache-control", "no-store"),
-        ("content-security-policy", "default-src 'none'; base-uri 'none'; form-action 'none'; sandbox"),
-        ("referrer-policy", "no-referrer"),
-        ("x-content-type-options", "nosniff"),
-        ("x-robots-tag", "noindex"),
+    let fields: [(&str, &[u8]); 6] = [
+        ("content-type", b"text/html; charset=utf-8"),
+        ("cache-control", b"no-store"),
+        ("content-security-policy", b"default-src 'none'; base-uri 'none'; form-action 'none'; sandbox"),
+        ("referrer-policy", b"no-referrer"),
+        ("x-content-type-options", b"nosniff"),
+        ("x-robots-tag", b"noindex"),
     ];
-    let headers = headers.into_iter().map(|(name, value)| (name, value.as_bytes().to_vec())).collect();
-    Reply { status: 403, headers, body, because: ReplyReason::LinkOffered }
+    Reply::new(403, &fields, body)
 }
 
 fn has_port(authority: &str) -> bool {
@@ -72,17 +70,21 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn text(browser: Scheme, scheme: Scheme, authority: &str, path: &[u8]) -> String {
+        String::from_utf8(offer(browser, scheme, authority, path).body).unwrap()
+    }
+
     #[test]
     fn nothing_in_a_target_is_markup() {
         let path = b"/\"><script>alert(1)</script>?a=b&lt;'\xff\n\x00";
-        let page = offer(Scheme::Https, Scheme::Https, "a.example", path).body;
+        let page = text(Scheme::Https, Scheme::Https, "a.example", path);
         assert!(!page.contains("<script") && page.matches('<').count() == page.matches('>').count(), "{page}");
         assert!(page.contains("%22%3E%3Cscript%3Ealert(1)%3C/script%3E?a=b&amp;lt;%27%FF%0A%00\""), "{page}");
     }
 
     #[test]
     fn a_link_never_leads_to_a_lower_scheme() {
-        let page = |browser, scheme, authority| offer(browser, scheme, authority, b"/x").body;
+        let page = |browser, scheme, authority| text(browser, scheme, authority, b"/x");
         for (browser, scheme, authority, link) in [
             (Scheme::Http, Scheme::Http, "a.example:8080", Some("http://a.example:8080/x")),
             (Scheme::Http, Scheme::Https, "a.example", Some("https://a.example/x")),
@@ -101,7 +103,7 @@ mod tests {
     #[test]
     fn a_long_target_is_shown_in_part_and_linked_whole() {
         let path = [b"/".to_vec(), b"a".repeat(5000)].concat();
-        let page = offer(Scheme::Https, Scheme::Https, "a.example", &path).body;
+        let page = text(Scheme::Https, Scheme::Https, "a.example", &path);
         assert!(page.len() < 6500 && page.contains("...</code>") && page.contains(&"a".repeat(5000)));
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! | module | job |
 //! |---|---|
-//! | `fields` | reads a header list; the types of an edit and of a local response |
+//! | `reason` | the reason for a local response, for metrics |
 //! | [`request`] | maps requests back to their origin, guards the proxy's own origin, edits request headers |
 //! | [`csp`] | translates a page's policies without widening them, and says which URLs they let move |
 //! | `embedding` | decides which pages may show a moved object |
@@ -16,11 +16,12 @@
 pub mod csp;
 pub(crate) mod embedding;
 pub(crate) mod etag;
-mod fields;
 mod interstitial;
 pub(crate) mod link;
 pub(crate) mod location;
+mod reason;
 mod referer;
 pub mod request;
 
-pub use fields::{Edit, Fields, Reply, ReplyReason, edited};
+pub use http_semantics::{Edit, Fields, Reply, edited};
+pub use reason::ReplyReason;

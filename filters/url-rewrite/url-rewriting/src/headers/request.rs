@@ -2,11 +2,12 @@
 
 use super::embedding;
 use super::etag::{self, Unwrapped};
-use super::fields::{Edit, Fields, Reply, ReplyReason};
 use super::interstitial;
+use super::reason::ReplyReason;
 use super::referer::{self, Restored};
 use crate::plan::Plan;
 use http_semantics::accept_encoding::change_for_origin;
+use http_semantics::{Edit, Fields, Reply};
 use std::borrow::Cow;
 use url_mapping::{Origin, Refusal, Reverse, Scheme};
 
@@ -132,7 +133,7 @@ pub enum Decision {
         visit: Visit,
     },
     /// Send a local response.
-    Reply(Reply),
+    Reply(Reply, ReplyReason),
 }
 
 /// Decides about a request by its headers, including pseudo-headers (`:authority`, ...).
@@ -141,7 +142,7 @@ pub fn decide(plan: &Plan, fields: &Fields<'_>) -> Decision {
     let path = fields.get(":path").unwrap_or_default();
     match plan.mapper().reverse(authority, path) {
         Reverse::NotOurs => transparent(plan, fields, authority, path),
-        Reverse::Refused(refusal) => Decision::Reply(refused(refusal)),
+        Reverse::Refused(refusal) => refused(refusal),
         Reverse::Origin(origin) => moved(plan, fields, authority, path, &origin),
     }
 }
@@ -153,15 +154,12 @@ fn transparent(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8]) 
     match url_mapping::port_of(authority) {
         Some(port) if plan.mapper().is_port_allowed(port.unwrap_or(scheme.default_port())) => {}
         _ => {
-            return Decision::Reply(reply(
-                403,
-                ReplyReason::PortNotListed,
-                "the port is not one of those this proxy serves\n".to_owned(),
-            ));
+            let body = "the port is not one of those this proxy serves\n";
+            return Decision::Reply(reply(403, body), ReplyReason::PortNotListed);
         }
     }
     if !url_mapping::host_can_exist(authority) {
-        return Decision::Reply(refused(Refusal::Host));
+        return refused(Refusal::Host);
     }
     // The listener sets the header for the inner hop here, because it knows no other scheme. An edit in this filter
     // would make Envoy select the route again for every request.
@@ -186,18 +184,16 @@ fn transparent(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8]) 
 
 fn moved(plan: &Plan, fields: &Fields<'_>, authority: &[u8], path: &[u8], origin: &Origin<'_>) -> Decision {
     if exchange(fields) == Exchange::Tunnel {
-        return Decision::Reply(reply(
-            403,
-            ReplyReason::NotAnObject,
-            "this proxy serves objects of pages; upgrades and tunnels are not\n".to_owned(),
-        ));
+        let body = "this proxy serves objects of pages; upgrades and tunnels are not\n";
+        return Decision::Reply(reply(403, body), ReplyReason::NotAnObject);
     }
     if plan.mapper().is_excluded(origin.host) || !is_sub_resource(fields) {
-        return Decision::Reply(if is_navigation(fields) && !comes_from_site_of(plan, fields, origin) {
-            interstitial::offer(scheme_of(fields), origin.scheme, origin.authority, origin.path)
+        return if is_navigation(fields) && !comes_from_site_of(plan, fields, origin) {
+            let page = interstitial::offer(scheme_of(fields), origin.scheme, origin.authority, origin.path);
+            Decision::Reply(page, ReplyReason::LinkOffered)
         } else {
-            to_true_url(origin.scheme, origin.authority, origin.path)
-        });
+            Decision::Reply(to_true_url(origin.scheme, origin.authority, origin.path), ReplyReason::Redirected)
+        };
     }
     let mut edits = vec![
         Edit::Set(":authority", origin.authority.as_bytes().to_vec()),
@@ -385,21 +381,21 @@ fn text(bytes: &[u8]) -> String {
 /// to a request for a sub-resource. Status 307 keeps method and body.
 pub(crate) fn to_true_url(scheme: Scheme, authority: &str, path: &[u8]) -> Reply {
     let location = [scheme.as_str().as_bytes(), b"://", authority.as_bytes(), path].concat();
-    let mut reply = reply(307, ReplyReason::Redirected, String::new());
-    reply.headers.push(("location", location));
+    let mut reply = reply(307, "");
+    reply.fields.push((b"location".to_vec(), location));
     reply
 }
 
-fn refused(refusal: Refusal) -> Reply {
+fn refused(refusal: Refusal) -> Decision {
     let status = if refusal == Refusal::FrontPage { 404 } else { 403 };
-    reply(status, ReplyReason::Refused(refusal), format!("{refusal}\n"))
+    Decision::Reply(reply(status, &format!("{refusal}\n")), ReplyReason::Refused(refusal))
 }
 
-fn reply(status: u16, because: ReplyReason, body: String) -> Reply {
-    let headers = vec![
-        ("cache-control", b"no-store".to_vec()),
-        ("content-security-policy", b"sandbox".to_vec()),
-        ("x-content-type-options", b"nosniff".to_vec()),
+fn reply(status: u16, body: &str) -> Reply {
+    let fields: [(&str, &[u8]); 3] = [
+        ("cache-control", b"no-store"),
+        ("content-security-policy", b"sandbox"),
+        ("x-content-type-options", b"nosniff"),
     ];
-    Reply { status, headers, body, because }
+    Reply::new(status, &fields, body)
 }

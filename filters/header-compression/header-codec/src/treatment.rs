@@ -1,7 +1,6 @@
-//! The edits that the two ends return for a message's headers, and Longhaul's own fields on the pipe.
+//! The treatments that the two ends return for a message's headers, and Longhaul's own fields on the pipe.
 
-/// Names and values, in order.
-pub type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+use http_semantics::{FieldList, Reply};
 
 /// The field that carries compressed headers, offers and refusals. A client's field of that name never reaches the
 /// pipe.
@@ -17,22 +16,15 @@ pub(crate) const AUTHORITY: &[u8] = b"-";
 /// The date of a compressed response. Without it Envoy would add one.
 pub(crate) const DATE: &[u8] = b"-";
 
-/// How the caller edits the headers that it passed in.
+/// The fate of the headers that the caller passed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Edit {
+pub enum Treatment {
     /// Leaves them unchanged.
     Keep,
     /// Replaces them with these fields.
-    Replace(Fields),
+    Replace(FieldList),
     /// Ends the stream with this response.
-    Reply {
-        /// Its status.
-        status: u16,
-        /// Its fields.
-        fields: Fields,
-        /// A line for an engineer who reads the traffic on the pipe.
-        body: String,
-    },
+    Reply(Reply),
 }
 
 /// Returns the first value of a name.
@@ -47,19 +39,23 @@ pub(crate) fn is_ours(name: &[u8]) -> bool {
 }
 
 /// Returns all headers but Longhaul's own fields.
-pub(crate) fn without_ours(headers: &[(&[u8], &[u8])]) -> Fields {
+pub(crate) fn without_ours(headers: &[(&[u8], &[u8])]) -> FieldList {
     let others = headers.iter().filter(|(name, _)| !is_ours(name));
     others.map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
 }
 
 /// Leaves the headers unchanged but for Longhaul's own fields.
-pub(crate) fn keep_others(headers: &[(&[u8], &[u8])]) -> Edit {
-    if headers.iter().any(|(name, _)| is_ours(name)) { Edit::Replace(without_ours(headers)) } else { Edit::Keep }
+pub(crate) fn keep_others(headers: &[(&[u8], &[u8])]) -> Treatment {
+    if headers.iter().any(|(name, _)| is_ours(name)) {
+        Treatment::Replace(without_ours(headers))
+    } else {
+        Treatment::Keep
+    }
 }
 
 /// Returns true if decompressed headers are valid in HTTP and include all fields that the proxy needs. Invalid ones
 /// would make the proxy close the connection with all its streams.
-pub(crate) fn is_http(fields: &Fields, needed: &[&[u8]]) -> bool {
+pub(crate) fn is_http(fields: &FieldList, needed: &[&[u8]]) -> bool {
     let tchar = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     let name = |name: &[u8]| {
         let plain = name.strip_prefix(b":").unwrap_or(name);
