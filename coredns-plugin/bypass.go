@@ -52,7 +52,7 @@ func (b *bypass) hasAll(subnet netip.Prefix) bool {
 	})
 }
 
-// dependsOnSubnet reports whether clients in different subnets may be told different things.
+// dependsOnSubnet reports whether clients in different subnets may get different answers.
 func (b *bypass) dependsOnSubnet() bool { return len(b.configured) > 0 }
 
 // start reads the addresses of this host, and again from time to time until ctx ends.

@@ -36,7 +36,7 @@ func TestTheProxyAndConfiguredSourcesGetTheTruth(t *testing.T) {
 		"2001:db8:7::abc":      false,
 		"2001:db8:8::abc":      true,
 		"198.51.100.13":        true,
-		"127.0.0.1":            true, // a proxy on loopback cannot be told from other local programs
+		"127.0.0.1":            true, // a proxy on loopback looks like any other local program
 	} {
 		if got := steeredFor(t, l, source); got != want {
 			t.Errorf("Source %s is steered: %v", source, got)

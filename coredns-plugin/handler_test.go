@@ -89,7 +89,7 @@ func TestARequestRenamedByALaterPluginIsStillAnsweredByItsOwnName(t *testing.T) 
 		m.SetReply(r)
 		m.Question = []dns.Question{r.Question[0]}
 		m.Answer = parseRecords("example.org. 300 IN A 203.0.113.1")
-		r.Question[0].Name = "renamed.example.net." // as the rewrite plugin does on its way up
+		r.Question[0].Name = "renamed.example.net." // as the rewrite plugin does with a response
 		return dns.RcodeSuccess, w.WriteMsg(m)
 	})
 	m := ask(t, newPlugin(t, oneName, next), question("example.org.", dns.TypeA), &test.ResponseWriter{})

@@ -22,7 +22,7 @@ type listener struct {
 
 const (
 	checkTimeout = time.Second
-	// One failed check may have met a restart of the proxy, and every change of mind costs clients their warm connections.
+	// One failed check may have met a restart of the proxy, and each switch costs clients their warm connections.
 	failsToStop = 2
 )
 

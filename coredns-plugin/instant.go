@@ -18,17 +18,17 @@ import (
 
 const (
 	instantNames   = 16384       // names of which is remembered whether the proxy can reach them
-	instantAtOnce  = 64          // questions about names waiting or on their way; further names are answered all the same
+	instantAtOnce  = 64          // names whose check is waiting or under way; the answers for further names do not wait
 	instantTurns   = 2           // of them on their way: nobody waits for them, and each takes a connection over the link
-	instantPending = time.Minute // a question waiting or on its way is not asked again
+	instantPending = time.Minute // a name whose check is waiting or under way is not checked again
 	instantUnfit   = time.Hour   // a name that did not fit is looked at by every query; this only bounds what is remembered
 	instantTimeout = 10 * time.Second
 )
 
 // instant answers for listed names without waiting for the truth. It is for a proxy that finds the origin by itself: the name
 // travels in the Host header or in TLS's server name, so the client needs no other address than the proxy's, and the round
-// trip of asking for one is saved. The truth is asked for all the same, aside; a name that turns out not to exist, or not to
-// be steered, is answered by the truth from then on.
+// trip of a query for one is saved. A query for the truth runs in the background. A name that does not exist, or is not to be
+// steered, gets the truth from then on.
 type instant struct {
 	seed    maphash.Seed
 	names   *cache.Cache[note] // by the hash of a name

@@ -15,7 +15,7 @@ import (
 
 const atOnce = "longhaul {\nproxy 198.51.100.12\nmatch example.org\ninstant\n}"
 
-// farAway answers what truth says, but only when told to.
+// farAway answers from truth, but only when the test lets it.
 type farAway struct {
 	truth truth
 	mu    sync.Mutex

@@ -28,8 +28,8 @@ type loadedList struct {
 	version fs.FileInfo
 }
 
-// settleTime is how long a file that changed in place has to stay the same before it is read, as whoever writes it may not
-// be done. A file that was renamed into place is complete.
+// settleTime is how long a file that changed in place has to stay the same before it is read, as the program that
+// writes it may not be done. A file that was renamed into place is complete.
 const settleTime = 500 * time.Millisecond
 
 // refresh reads the file if it changed, and reports whether another list is in use now. A version that is refused leaves
@@ -168,7 +168,7 @@ func halfWritten(next, inUse *names.List) error {
 	return nil
 }
 
-// sameVersion reports whether two looks at a path saw the same content, as far as can be told without reading it.
+// sameVersion reports whether two looks at a path saw the same content, as far as that can be seen without reading it.
 func sameVersion(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }

@@ -368,7 +368,7 @@ func total(l *Longhaul) (sum [steer.Verdicts]float64) {
 	return sum
 }
 
-// unchanged checks that what next answers is not changed by whoever gets it: a cache or a zone may own it.
+// unchanged checks that what next answers is not changed by the plugin that gets it: a cache or a zone may own it.
 type unchanged struct {
 	t     testing.TB
 	next  plugin.Handler

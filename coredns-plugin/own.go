@@ -17,7 +17,7 @@ type ownNames struct {
 	alpn  []string // announced in their HTTPS record; without any there is no such record
 }
 
-// serveOwn serves a query for one of the proxy's own names, whoever asks and whether or not the proxy is up: pages already
+// serveOwn serves a query for one of the proxy's own names, from any client and also while the proxy is down: pages already
 // rewritten need the name to resolve. Only address and HTTPS queries come here; other types are the truth's.
 func (l *Longhaul) serveOwn(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
 	l.counts.of(metrics.WithServer(ctx)).own.Inc()

@@ -30,8 +30,8 @@ import (
 
 func init() { caddy.Quiet, dnsserver.Quiet = true, true }
 
-// freePort is a port on which nothing listens on loopback, neither UDP nor TCP. It is not one that the kernel gives to
-// whoever asks for any, as every question does: until somebody listens on it, nobody else gets it by chance.
+// freePort is a port on which nothing listens on loopback, neither UDP nor TCP. It is not in the range
+// from which the kernel picks ports, for queries and other sockets. So no other socket gets it before the test listens on it.
 func freePort(t testing.TB) int {
 	t.Helper()
 	var ephemeral int

@@ -8,7 +8,7 @@ import (
 
 // The hash of a name is made from its last label on: each step takes one more label to the left, so the hashes of all the
 // names that a name is below come on the way to its own. It folds the two halves of a product of the text and a secret, eight
-// bytes at a time. The secrets are chosen anew by each process: nobody can prepare a list, or queries, whose names collide.
+// bytes at a time. Each process draws its own secrets, so nobody can prepare a list, or queries, whose names collide.
 var rootHash, hashFactor = rand.Uint64(), rand.Uint64() | 1
 
 // withLabel returns the hash of the name that begins with the label text[start:end], from that of what follows the label.

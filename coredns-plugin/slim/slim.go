@@ -61,8 +61,8 @@ var included = []string{
 func init() { dnsserver.Directives = directives(dnsserver.Directives) }
 
 // directives returns the order of the plugin chain: the stock order of what is included, metrics_socket in the place of
-// prometheus, and the others of ours immediately before loadbalance. There longhaul sees the client's own question, its answer comes out in front of what loadbalance shuffled, and
-// the cache below both holds nothing but the truth.
+// prometheus, and our other plugins immediately before loadbalance. There longhaul sees the client's own question, its answer
+// comes out in front of what loadbalance shuffled, and the cache below both holds nothing but the truth.
 func directives(stock []string) []string {
 	var chain []string
 	for _, d := range stock {

@@ -1,7 +1,7 @@
 //! Explains what the url-rewrite filter and the cache do with a page, without Envoy.
 //!
 //! This file decides nothing. It calls the crates of the filters, with the configuration and the request and response
-//! headers that the filter has. An explanation can therefore not differ from the filter's behaviour.
+//! headers that the filter has. So an explanation hardly differs from the filter's behaviour.
 
 mod cache;
 mod delta;

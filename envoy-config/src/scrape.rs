@@ -145,7 +145,7 @@ fn whole(value: f64) -> u64 {
 
 /// Parses `NAME{LABEL="VALUE",...} NUMBER`. The braces are optional, and a time may follow.
 fn sample(line: &str) -> Option<Sample> {
-    let end = line.find(['{', ' '])?;
+    let end = line.find(['{', ' ']).filter(|end| *end > 0)?;
     let (name, rest) = line.split_at(end);
     let (labels, rest) = match rest.strip_prefix('{') {
         Some(rest) => labels(rest)?,
@@ -232,9 +232,8 @@ broken{a="b 1
 
     #[test]
     fn lines_that_are_no_samples_are_left_out() {
-        assert_eq!(Scrape::parse("no sample at all\nbroken{a=\"b 1\n{} 1 1\n\n"), {
-            // A name may not be empty, but no code here sums an empty one.
-            Scrape(vec![Sample { name: String::new(), labels: Vec::new(), value: 1.0 }])
-        });
+        for line in ["no sample at all", "broken{a=\"b 1", "{} 1 1", " 1", ""] {
+            assert_eq!(Scrape::parse(line), Scrape::default(), "{line}");
+        }
     }
 }

@@ -61,8 +61,8 @@ macro_rules! places {
     };
 }
 
-/// Elements of HTML, and of SVG in it. Names do not say which of both an element is; where one means nothing in the other
-/// language (`href` of a `script` in HTML), browsers do not look at it.
+/// Attributes of elements of HTML, and of SVG inside it. The name of an element does not say which of the two it is of.
+/// Browsers ignore an attribute that its language does not define, such as `href` of a `script` in HTML.
 pub static PLACES: &[Place] = places! {
     "img"    "src"         Url    Move(Use::Image);
     "img"    "srcset"      Srcset Move(Use::Image);

@@ -1,4 +1,4 @@
-//! Facts that the name of an element tells, before anything else of its tag is read.
+//! Facts about an element that follow from its name alone.
 
 use crate::markup::tag::bits;
 use crate::places::{PLACES, Place};

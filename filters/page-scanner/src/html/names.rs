@@ -1,11 +1,11 @@
-//! Tells most names of no interest by their first three bytes. They need no comparison then.
+//! Recognises most names of no interest by their first three bytes, so that they need no comparison.
 
 use super::elements::{Element, KNOWN};
 
 /// Elements of which the end tag is of interest, too: they are counted.
 const COUNTED: [&str; 3] = ["svg", "math", "template"];
 
-/// Entries of the table. One in 40 is taken, so that few other names share one.
+/// Entries of the table. One in 40 is taken, so few other names share one.
 const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 11;
 
@@ -52,8 +52,8 @@ const fn slot([first, second, third]: [u8; 3], closing: bool) -> usize {
     (key.wrapping_mul(FACTOR) >> (u32::BITS - SLOT_BITS)) as usize
 }
 
-/// False for most tags that are of no interest and for none that is. `start`: how the name starts, and what is behind it if
-/// it is shorter than three bytes. Of end tags, only those are of interest that are counted.
+/// Returns true for every tag of interest, and for a few others. `start` has the first three bytes of the name, or a
+/// shorter name and the bytes behind it. End tags matter only if their elements are counted.
 #[inline]
 pub(super) fn may_matter(start: [u8; 3], closing: bool) -> bool {
     TABLE.get(slot(start, closing)).is_none_or(|&taken| taken)
