@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from .artifacts import REPOSITORY, Missing
 
 CHART = REPOSITORY / "deploy" / "chart"
@@ -81,10 +83,8 @@ def written(folder: Path, *values: Mapping[str, Any]) -> list[Path]:
 
 
 def parsed(text: str) -> list[Object]:
-    """Reads YAML documents with the library of the environment."""
-    script = "import json, sys, yaml; json.dump([one for one in yaml.safe_load_all(sys.stdin) if one], sys.stdout)"
-    done = subprocess.run([program("python"), "-c", script], input=text, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    """Reads YAML documents."""
+    return [one for one in yaml.safe_load_all(text) if one]
 
 
 def documents(file: Path) -> list[Object]:

@@ -19,16 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "wasm/tests"))
 
 from harness.figures import at_most, table, verdicts, write
 from harness.filters import envoy_and_filter
-from pair_bed import (
-    TABLE_BYTES_PACKED,
-    TABLE_BYTES_PEER,
-    Connection,
-    Fields,
-    Message,
-    Origin,
-    Pair,
-    write_message,
-)
+from harness.http1 import Client, Fields, Message, Origin, message
+from pair_bed import TABLE_BYTES_PACKED, TABLE_BYTES_PEER, Pair
 from traces import Trace, read_trace, stories
 
 TARGETS = [
@@ -48,9 +40,7 @@ STRETCH_BLOCKS = 4
 PASSES = 1 if QUICK else 6
 RESULTS = REPOSITORY / "target" / "bench" / "header-compression.json"
 HOST = b"www.example.org"
-BARE_ANSWER = write_message(
-    b"HTTP/1.1 200 OK", [(b"content-length", b"0"), (b"date", b"Sat, 03 Nov 2012 12:50:44 GMT")]
-)
+BARE_ANSWER = message(b"HTTP/1.1 200 OK", [(b"content-length", b"0"), (b"date", b"Sat, 03 Nov 2012 12:50:44 GMT")])
 
 
 # The counters of the remote and of the ground.
@@ -81,8 +71,8 @@ def replay(trace: Trace, packed: bool, passes: int = 1) -> Run:
     """Sends a trace through a pair that has just started, one exchange after the other. Bytes are of the first pass."""
     answers = iter(trace.blocks * passes)
 
-    def answer(_: Message) -> bytes:
-        return BARE_ANSWER if trace.requests else as_response(next(answers))
+    def answer(_: Message) -> list[bytes]:
+        return [BARE_ANSWER if trace.requests else as_response(next(answers))]
 
     table_bytes = TABLE_BYTES_PACKED if packed else TABLE_BYTES_PEER
     roles = ({"role": "remote"}, {"role": "ground"}) if packed else (None, None)
@@ -104,17 +94,17 @@ def replay(trace: Trace, packed: bool, passes: int = 1) -> Run:
         return run
 
 
-def one_pass(trace: Trace, pair: Pair, client: Connection, packed: bool) -> list[Sample]:
+def one_pass(trace: Trace, pair: Pair, client: Client, packed: bool) -> list[Sample]:
     """All blocks of a trace, as one client's. Returns the counters before the first stretch and after each."""
 
     def sample() -> Sample:
-        return pair.remote.counters(), pair.ground.counters()
+        return pair.remote.packing(), pair.ground.packing()
 
     samples = [sample()] if packed else []
     for number, block in enumerate(trace.blocks, start=1):
         # HEAD: any length may be announced, and no body need follow.
         got = client.ask(*as_request(block)) if trace.requests else client.ask(b"HEAD", HOST, b"/", [])
-        if packed and got.all(b"x-longhaul-retry"):
+        if packed and got.get("x-longhaul-retry"):
             raise AssertionError(f"{trace.name}: a request was refused for good")
         if packed and (number % STRETCH_BLOCKS == 0 or number == len(trace.blocks)):
             samples.append(sample())
@@ -135,7 +125,7 @@ def as_response(block: Fields) -> bytes:
     # Without a length the end of a response would be the end of its connection.
     if status not in (b"204", b"304") and not any(name == b"content-length" for name, _ in fields):
         fields.append((b"content-length", b"0"))
-    return write_message(b"HTTP/1.1 " + status + b" x", fields)
+    return message(b"HTTP/1.1 " + status + b" x", fields)
 
 
 def check(trace: Trace, requests: list[Message]) -> None:

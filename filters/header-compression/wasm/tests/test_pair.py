@@ -1,15 +1,18 @@
-"""The filter in two real Envoys: at both ends of the pipe, at one, at none.
-
-LONGHAUL_ENVOY=target/dist/envoy python3 -m unittest discover -s filters/header-compression/wasm/tests
-"""
+"""The filter in two real Envoys: at both ends of the pipe, at one, at none."""
 
 import concurrent.futures
 import contextlib
 import io
+import sys
 import unittest
+from collections.abc import Iterator
+from pathlib import Path
 from typing import ClassVar
 
-from pair_bed import GROUND, REMOTE, Fields, Message, Origin, Pair, read_response, write_message
+sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "integration"))
+
+from harness.http1 import Fields, Message, Origin, message, read_response
+from pair_bed import GROUND, REMOTE, Pair
 
 OURS = (b"x-longhaul-headers", b"x-longhaul-retry")
 BROWSER: Fields = [
@@ -34,7 +37,13 @@ ANSWER: Fields = [
 ]
 
 
-def answer(request: Message) -> bytes:
+class Given(io.BytesIO):
+    """Bytes to be read as from a socket."""
+
+    recv = io.BytesIO.read
+
+
+def answer(request: Message) -> Iterator[bytes]:
     """Returns the response for a path: /204, /304, /404, /large, /ours, or a page whose body names the path."""
     path = request.line.split(b" ")[1]
     body = b"" if request.line.startswith(b"HEAD") or path in (b"/204", b"/304") else b"answer to " + path
@@ -44,7 +53,7 @@ def answer(request: Message) -> bytes:
         b"/ours": [(name, b"from the origin") for name in OURS],
     }.get(path, [])
     status = path[1:] if path in (b"/204", b"/304", b"/404") else b"200"
-    return write_message(b"HTTP/1.1 " + status + b" x", [*ANSWER, *extra, *length], body)
+    yield message(b"HTTP/1.1 " + status + b" x", [*ANSWER, *extra, *length], body)
 
 
 def by_name(fields: Fields) -> list[tuple[bytes, list[bytes]]]:
@@ -83,8 +92,7 @@ class InPair(unittest.TestCase):
         sent += [(b"content-length", b"%d" % len(body))] if body else []
         self.assertEqual(by_name(requests[0].fields), by_name(sent))
         self.assertEqual(requests[0].body, body)
-        given = answer(requests[0])
-        expected = read_response(io.BytesIO(given), bodiless=method == b"HEAD")
+        expected = read_response(Given(b"".join(answer(requests[0]))), method.decode())
         expected.fields = [(name, value) for name, value in expected.fields if name not in OURS]
         self.assertEqual(by_name(got.fields), by_name(expected.fields))
         self.assertEqual(got.body, expected.body)
@@ -112,30 +120,31 @@ class InPair(unittest.TestCase):
             for future in [pool.submit(one, number) for number in range(100)]:
                 future.result()
         self.assertEqual(len(self.pair.origin.requests), 500)
-        self.assertEqual(self.pair.remote.counters()["undecodable_total"], 0)
+        self.assertEqual(self.pair.remote.packing()["undecodable_total"], 0)
 
     def passes_an_upgrade(self) -> None:
         self.client.socket.sendall(
-            write_message(
+            message(
                 b"GET /chat HTTP/1.1",
                 [(b"host", b"www.example.org"), (b"connection", b"upgrade"), (b"upgrade", b"websocket")],
             )
         )
-        self.assertEqual(read_response(self.client.reader).status, 101)
+        self.assertEqual(read_response(self.client.socket).status, 101)
         self.client.socket.sendall(b"ping")
-        self.assertEqual(self.client.reader.read(4), b"ping")
+        self.assertEqual(self.client.socket.recv(4), b"ping")
 
 
-def switching(request: Message) -> bytes:
-    if request.all(b"upgrade"):
-        return write_message(b"HTTP/1.1 101 x", [(b"connection", b"upgrade"), (b"upgrade", b"websocket")])
-    return answer(request)
+def switching(request: Message) -> Iterator[bytes]:
+    if request.get("upgrade"):
+        yield message(b"HTTP/1.1 101 x", [(b"connection", b"upgrade"), (b"upgrade", b"websocket")])
+    else:
+        yield from answer(request)
 
 
 class OnBothSides(InPair):
     def test_every_kind_of_request_and_response_passes_as_it_was(self) -> None:
         self.passes_everything()
-        remote, ground = self.pair.remote.counters(), self.pair.ground.counters()
+        remote, ground = self.pair.remote.packing(), self.pair.ground.packing()
         self.assertGreater(remote["referring_total"], 20)
         self.assertEqual(remote["undecodable_total"], 0)
         troubles = ("retried", "refused", "undecodable")
@@ -162,7 +171,7 @@ class OnBothSides(InPair):
         self.assertEqual(got.status, 200)
         [request] = self.pair.origin.requests[before:]
         for name in OURS:
-            self.assertEqual(request.all(name) + got.all(name), [])
+            self.assertEqual(request.all(name.decode()) + got.all(name.decode()), [])
 
     def test_a_hundred_requests_at_once_all_arrive(self) -> None:
         self.passes_a_hundred_requests_at_once()
@@ -182,7 +191,7 @@ class WhenAnEndIsRestarted(InPair):
         for _ in range(3):
             self.assert_passes(b"GET", b"/page", BROWSER)
         self.assertLess(self.pair.tap.to_ground.blocks[-1], 9 + 24)
-        for side in (self.pair.remote.counters(), self.pair.ground.counters()):
+        for side in (self.pair.remote.packing(), self.pair.ground.packing()):
             self.assertEqual(side["undecodable_total"], 0)
 
     def test_a_ground_that_knows_nothing_any_more_gets_what_it_can_read(self) -> None:
@@ -198,7 +207,7 @@ class WhenAnEndIsRestarted(InPair):
         self.client = self.pair.connect()
         self.addCleanup(self.client.close)
         self.passes_and_refers_again()
-        self.assertEqual(self.pair.ground.counters()["refused_total_reason_history"], 0)
+        self.assertEqual(self.pair.ground.packing()["refused_total_reason_history"], 0)
 
 
 class OnBothSidesWithTwoWorkersEach(InPair):
@@ -214,7 +223,7 @@ class OnTheRemoteOnly(InPair):
 
     def test_the_ground_gets_plain_headers_and_every_request_once(self) -> None:
         self.passes_everything()
-        counters = self.pair.remote.counters()
+        counters = self.pair.remote.packing()
         self.assertEqual(counters["retried_total_reason_peer"], 1, "one try, and not again for a minute")
         self.assertEqual(counters["packed_total"], 1)
 
@@ -224,7 +233,7 @@ class OnTheGroundOnly(InPair):
 
     def test_the_remote_never_gets_a_compressed_field(self) -> None:
         self.passes_everything()
-        self.assertEqual(self.pair.ground.counters()["packed_total"], 0)
+        self.assertEqual(self.pair.ground.packing()["packed_total"], 0)
 
     def test_only_a_client_that_invents_compressed_headers_is_refused(self) -> None:
         for field in (b"*xxxxxxx", b")xxxx", b"nonsense", b")" + b"~" * 5000):
@@ -259,10 +268,10 @@ class WithAForgetfulGround(InPair):
         bodies = [request.body for request in self.pair.origin.requests if request.body]
         self.assertEqual(len(bodies), 12)
         self.assertEqual(len(self.pair.origin.requests), 24, "each once")
-        self.assertGreater(self.pair.remote.counters()["retried_total_reason_history"], 5)
+        self.assertGreater(self.pair.remote.packing()["retried_total_reason_history"], 5)
         self.assertEqual(
-            self.pair.ground.counters()["refused_total_reason_history"],
-            self.pair.remote.counters()["retried_total_reason_history"],
+            self.pair.ground.packing()["refused_total_reason_history"],
+            self.pair.remote.packing()["retried_total_reason_history"],
         )
 
 

@@ -1,7 +1,5 @@
-"""The filter in a real Envoy: the same behaviour for every framing of a body, and the rules of the proxy's own origin.
-
-LONGHAUL_ENVOY=target/dist/envoy python3 -m unittest discover -s filters/url-rewrite/wasm/tests
-"""
+"""The filter in a real Envoy: the same behaviour for every framing of a body, and the rules of the proxy's own
+origin."""
 
 import gzip
 import os
@@ -10,7 +8,9 @@ import unittest
 import zlib
 from pathlib import Path
 
-from bed import CONFIG, Answer, Envoy, Origin, arrivals, chunked, head, is_quiet, ok, read_response, wait_for
+from bed import CONFIG, Answer, Envoy, chunked, head, is_quiet, ok
+from harness.http1 import Origin, chunks, read_response
+from harness.waiting import wait_for
 
 PROXY = "198.51.100.12:8080"
 PAGE_HOST = "www.foo.example"
@@ -37,17 +37,18 @@ class InEnvoy(unittest.TestCase):
     config: dict = CONFIG
     origin: Origin
     envoy: Envoy
+    nothing = Answer([ok(b"")])
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.origin = Origin()
+        cls.origin = Origin(cls.nothing)
         cls.addClassCleanup(cls.origin.close)
         cls.envoy = Envoy(cls.origin, cls.config)
         cls.addClassCleanup(cls.envoy.close)
 
     def setUp(self) -> None:
         self.origin.requests.clear()
-        self.origin.answer = Answer([ok(b"")])
+        self.origin.answer = self.nothing
 
     def answer(self, *pieces: bytes) -> None:
         self.origin.answer = Answer(list(pieces))
@@ -133,21 +134,18 @@ class Bodies(InEnvoy):
         with self.envoy.connect() as connection:
             connection.sendall(f"GET / HTTP/1.1\r\nhost: {PAGE_HOST}\r\n\r\n".encode())
             received = b""
-            chunks = arrivals(connection, 1 << 20)
+            arriving = chunks(connection)
             # While the origin is silent, the filter forwards everything except the bytes that its memory limits allow
             # it to hold.
             while len(received) < len(MOVED) + len(rest) - 262_144:
-                received += next(chunks)
+                received += next(arriving)
             gate.set()
-            while piece := next(chunks):
+            for piece in arriving:
                 received += piece
         self.assertEqual(received, MOVED + rest + b"y")
 
     def test_a_page_cut_off_by_its_origin_is_cut_off_for_the_client_too(self):
-        self.answer(*chunked([PAGE])[:2], b"")
-        self.origin.answer.pieces[0] = self.origin.answer.pieces[0].replace(
-            b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n"
-        )
+        self.answer(*chunked([PAGE], "connection: close")[:2])
         response = self.envoy.get(PAGE_HOST)
         self.assertFalse(response.complete)
         self.assertTrue(MOVED.startswith(response.body[:-1]))
@@ -253,7 +251,7 @@ class Packed(InEnvoy):
         with self.envoy.connect() as connection:
             connection.sendall(f"GET / HTTP/1.1\r\nhost: {PAGE_HOST}\r\n\r\n".encode())
             gates[0].set()
-            for index, piece in enumerate(arrivals(connection, len(pieces))):
+            for index, piece in zip(range(len(pieces)), chunks(connection), strict=False):
                 self.assertEqual(piece, b"<img src=http://198.51.100.12:8080/i.cnn.net/%d.png>" % index)
                 gates[index + 1].set()
             gates[-1].set()
@@ -328,7 +326,7 @@ class Exchanges(InEnvoy):
             connection.sendall(
                 f"GET /ws HTTP/1.1\r\nhost: {PAGE_HOST}\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n".encode()
             )
-            self.assertEqual(read_response(connection, is_head=True).status, 101)
+            self.assertEqual(read_response(connection).status, 101)
             connection.sendall(PAGE)
             echoed = b""
             while len(echoed) < len(PAGE):
@@ -342,7 +340,7 @@ class Exchanges(InEnvoy):
         with self.envoy.connect() as connection:
             connection.sendall(f"GET / HTTP/1.1\r\nhost: {PAGE_HOST}\r\n\r\n".encode())
             gates[0].set()
-            for index, piece in enumerate(arrivals(connection, len(pieces))):
+            for index, piece in zip(range(len(pieces)), chunks(connection), strict=False):
                 # The origin holds the next piece until this one has arrived here.
                 self.assertEqual(piece, b"<img src=http://198.51.100.12:8080/i.cnn.net/%d.png>" % index)
                 self.assertTrue(is_quiet(connection, 0.05))
@@ -357,8 +355,8 @@ class Exchanges(InEnvoy):
         before = self.envoy.metric("bytes_in_total")
         with self.envoy.connect() as connection:
             connection.sendall(f"GET / HTTP/1.1\r\nhost: {PAGE_HOST}\r\n\r\n".encode())
-            self.assertTrue(next(arrivals(connection, 1)))
-        wait_for(lambda: self.envoy.metric("bytes_in_total") == before + len(PAGE), "the half page to be counted")
+            self.assertTrue(next(chunks(connection)))
+        wait_for("the half page to be counted", lambda: self.envoy.metric("bytes_in_total") == before + len(PAGE))
         gate.set()
         self.answer(ok(PAGE))
         self.assertEqual(self.envoy.get(PAGE_HOST).body, MOVED)
@@ -392,7 +390,7 @@ class ProxyOrigin(InEnvoy):
         headers = ["cookie: c=d", "authorization: Basic x", "x-longhaul-scheme: https", "accept: image/*"]
         response = self.envoy.get(PROXY, "/i.cnn.net:8080/plane.jpg?x=%2f", *headers)
         request = self.asked()
-        self.assertEqual(request.line, "GET /plane.jpg?x=%2f HTTP/1.1")
+        self.assertEqual(request.line, b"GET /plane.jpg?x=%2f HTTP/1.1")
         self.assertEqual((request.get("host"), request.get("x-longhaul-scheme")), ("i.cnn.net:8080", "http"))
         self.assertIsNone(request.get("cookie"))
         self.assertIsNone(request.get("authorization"))
@@ -466,7 +464,7 @@ class ProxyOrigin(InEnvoy):
 
 class Configuration(unittest.TestCase):
     def refusal(self, config: dict | str) -> str:
-        origin = Origin()
+        origin = Origin(InEnvoy.nothing)
         self.addCleanup(origin.close)
         with self.assertRaises(AssertionError) as refused:
             Envoy(origin, config).close()
@@ -485,11 +483,10 @@ class Configuration(unittest.TestCase):
                 self.assertIn(message, self.refusal(config))
 
     def test_with_level_off_every_byte_passes(self):
-        origin = Origin()
+        origin = Origin(Answer([ok(PAGE, 'etag: "a"')]))
         self.addCleanup(origin.close)
         envoy = Envoy(origin, {**CONFIG, "level": "off"})
         self.addCleanup(envoy.close)
-        origin.answer = Answer([ok(PAGE, 'etag: "a"')])
         response = envoy.get(PAGE_HOST)
         self.assertEqual((response.body, response.get("etag")), (PAGE, '"a"'))
         self.assertEqual(response.get("content-length"), str(len(PAGE)))
@@ -501,15 +498,14 @@ PANICKING = os.environ.get("LONGHAUL_URL_REWRITE_PANIC_WASM", "")
 @unittest.skipUnless(PANICKING, "LONGHAUL_URL_REWRITE_PANIC_WASM names no build with --features panic-for-tests")
 class AfterAPanic(unittest.TestCase):
     def test_the_filter_is_back_for_the_next_page_and_the_log_says_where_it_was(self):
-        origin = Origin()
+        origin = Origin(Answer([ok(PAGE)]))
         self.addCleanup(origin.close)
         envoy = Envoy(origin, wasm=Path(PANICKING))
         self.addCleanup(envoy.close)
-        origin.answer = Answer([ok(PAGE)])
         self.assertEqual(envoy.get(PAGE_HOST).body, MOVED)
         self.assertNotEqual(envoy.get(PAGE_HOST, "/", "x-panic-for-tests: 1").status, 200)
-        wait_for(lambda: envoy.get(PAGE_HOST).body == MOVED, "the filter to be back")
-        self.assertIn("asked to panic by x-panic-for-tests", envoy.log.read_text())
+        wait_for("the filter to be back", lambda: envoy.get(PAGE_HOST).body == MOVED)
+        self.assertIn("asked to panic by x-panic-for-tests", envoy.log)
 
 
 if __name__ == "__main__":
