@@ -3,7 +3,6 @@ Longhaul."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ from .authority import Authority
 from .clients import Answer, Curl, DnsAnswer, dig
 from .gateway import redirected
 from .origins import Origins, Site
-from .pep import PROXY_NAME, Pep, command, gateway_config, write_config
+from .pep import PROXY_NAME, Pep, derived, gateway_config, write_config
 from .topology import PROXY, RESOLVER, Topology
 
 OWN = (PROXY_NAME, PROXY)
@@ -52,7 +51,7 @@ class Bed:
             folder, gateway_config(folder, self.certificate, secure_name=secure_name, **config), steered
         )
         self.pep = Pep(self.config, folder, self.topology.gateway, trusted=authority.files.cert)
-        self.initial_window = derived_initial_window(self.config) if link_profile else None
+        self.initial_window = int(derived(self.config)["initial_window"]) if link_profile else None
         self._running = ExitStack()
         self._steering = ExitStack()
 
@@ -104,12 +103,3 @@ class Bed:
     def dig(self, name: str, kind: str, *options: str) -> DnsAnswer:
         """Sends a query of a client to its resolver, which is on the Internet. The redirect brings it to Longhaul."""
         return dig(name, kind, RESOLVER, *options, namespace=self.topology.clients)
-
-
-def derived_initial_window(config: Path) -> int:
-    """Returns the initial window, in segments, that `longhaul check` proposes for the client route."""
-    check = command("check", "--all", config)
-    found = re.search(r"^initial_window\s+(\d+)", check.stdout, re.MULTILINE)
-    if found is None:
-        raise RuntimeError(f"longhaul check printed no initial_window:\n{check.stdout}{check.stderr}")
-    return int(found[1])

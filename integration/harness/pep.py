@@ -63,6 +63,13 @@ def command(*arguments: str | Path, timeout_s: float = 60.0, **environment: str)
     )  # fmt: skip
 
 
+def derived(config: Path) -> dict[str, str]:
+    """Returns the values that a configuration derives from its link, by name."""
+    done = command("check", config, "--json")
+    assert done.returncode == 0, done.stdout
+    return {one["name"]: one["value"] for one in json.loads(done.stdout)["derived"]}
+
+
 class Pep:
     """A running `longhaul run`. The end of the context stops it, and with it Envoy and CoreDNS."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.artifacts import built
 from harness.namespaces import Namespace
-from harness.pep import STEERED, Pep, command, gateway_config, write_config
+from harness.pep import STEERED, Pep, derived, gateway_config, write_config
 from harness.topology import CLIENT_DEVICE
 
 from .. import watches
@@ -96,10 +96,7 @@ class Edge(LinkContender):
 
 def route_options(config: Path) -> list[str]:
     """The options of the client route that `longhaul check` derives, in the syntax of `ip route`."""
-    check = command("check", "--all", config)
-    values = dict(re.findall(r"^(initial_window|window_clamp)\s+(\S+)", check.stdout, re.MULTILINE))
-    if check.returncode != 0 or len(values) != 2:
-        raise RuntimeError(f"longhaul check {config}:\n{check.stdout}{check.stderr}")
+    values = derived(config)
     options = ["initcwnd", values["initial_window"], "initrwnd", values["initial_window"]]
     return options if values["window_clamp"] == "off" else [*options, "cwnd", "lock", values["window_clamp"]]
 
