@@ -74,7 +74,7 @@ def when_removed(bed: GroundsBed) -> tuple[int, int]:
     load = bed.load("before", threads=2)
     load.until(60)
     wait_for("requests at the first ground", lambda: first.served("before") > 0)
-    bed.names.addresses = [box.address for box in bed.grounds[1:]]
+    bed.named[:] = [box.address for box in bed.grounds[1:]]
     began = time.monotonic()
     while time.monotonic() < began + REMOVED_AFTER_S:
         load.until(5)

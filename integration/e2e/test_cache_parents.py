@@ -9,7 +9,7 @@ import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import pytest
 from harness.artifacts import need_commands, need_root
 from harness.clients import Curl
 from harness.desk import Desk
+from harness.name_server import NameServer, Response
 from harness.pep import Pep, command, write_config
 from harness.ports import free_ports
 from harness.processes import Child
@@ -259,37 +260,20 @@ NAMESERVER = "127.79.0.53"
 """Squid sends its queries to port 53 only."""
 
 
-class Rebinding(threading.Thread):
-    """A resolver that returns a public address for the first query for a name, and a private one from then on."""
+class Rebinding:
+    """The responses of a resolver that gives a public address to the first query for a name, and a private one from
+    then on."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind((NAMESERVER, 53))
-        self.asked: set[bytes] = set()
+        self.asked: set[str] = set()
         self.rebound = 0
 
-    def run(self) -> None:
-        """Serves until it receives a short datagram."""
-        while True:
-            query, client = self.socket.recvfrom(4096)
-            if len(query) < 12:
-                return
-            end = query.index(0, 12) + 1
-            question, kind = query[12:end].lower(), query[end : end + 2]
-            answers = kind == b"\0\1"
-            self.rebound += answers and question in self.asked
-            address = PRIVATE if question in self.asked else PUBLIC
-            self.asked |= {question} if answers else set()
-            record = b"\xc0\x0c\0\1\0\1\0\0\0\0\0\4" + socket.inet_aton(address) if answers else b""
-            head = query[:2] + bytes([0x81, 0x80, 0, 1, 0, int(answers), 0, 0, 0, 0])
-            self.socket.sendto(head + query[12 : end + 4] + record, client)
-
-    def stop(self) -> None:
-        """Stops the thread."""
-        self.socket.sendto(b".", (NAMESERVER, 53))
-        self.join()
-        self.socket.close()
+    def __call__(self, name: str, kind: str) -> Response:
+        again = name in self.asked
+        if kind == "A":
+            self.rebound += again
+            self.asked.add(name)
+        return [PRIVATE if again else PUBLIC]
 
 
 class Victim(threading.Thread):
@@ -311,7 +295,7 @@ class Victim(threading.Thread):
                 self.came += 1
                 client.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\nconnection: close\r\n\r\nsecret")
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Stops the thread."""
         with socket.create_connection(self.listener.getsockname()[:2]) as last:
             last.sendall(b".")
@@ -358,11 +342,13 @@ def test_a_name_that_changes_its_address_leads_a_parent_with_the_list_to_no_priv
     access = (desk.folder / "rendered" / "parent" / name).read_text() if listed else ""
     line, environment = by_dns(program, folder, port, access)
     own(folder, "proxy" if program == "squid" else "trafficserver")
-    resolver, victim = Rebinding(), Victim(origin)
-    resolver.start()
+    rebinding, victim = Rebinding(), Victim(origin)
     victim.start()
-    child = Child(line, desk.folder / "parent.log", env=environment, stop_timeout_s=10)
-    try:
+    with (
+        closing(victim),
+        NameServer(rebinding, address=NAMESERVER, port=53, ttl=0),
+        Child(line, desk.folder / "parent.log", env=environment, stop_timeout_s=10) as child,
+    ):
         curl = Curl(desk.folder)
         proxied = Curl(desk.folder, None, "--proxy", f"http://127.0.0.1:{port}")
         wait_for(f"{program}: {child.output()}", lambda: proxied.get(f"http://{PUBLIC}:{origin}/").status != 0, 40, 0.3)
@@ -371,9 +357,5 @@ def test_a_name_that_changes_its_address_leads_a_parent_with_the_list_to_no_priv
                 host = f"r{number}.rebind.test:{origin}"
                 answer = curl.get(f"http://127.0.0.1:{desk.http}/", "-H", f"Host: {host}")
                 assert (b"secret" in answer.body) != listed, answer
-        assert resolver.rebound > 0, "the parent asked, and was told of the private address"
+        assert rebinding.rebound > 0, "the parent asked, and was told of the private address"
         assert (victim.came == 0) == listed
-    finally:
-        child.stop()
-        victim.stop()
-        resolver.stop()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,77 +11,32 @@ import pytest
 
 from harness.clients import Curl
 from harness.desk import Desk
+from harness.name_server import NameServer, Response
 from harness.pep import Pep
 from harness.waiting import wait_for
 
 ADDRESS = "127.78.0.1"
 """The address of every name of this resolver: the desk's site."""
-SERVFAIL = 2
-
-
-class Resolver:
-    """Responds to A queries over UDP. No TCP port is open. The first label of a name selects the failure."""
-
-    def __init__(self) -> None:
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind(("127.0.0.1", 0))
-        self.socket.settimeout(0.1)
-        self.asked: Counter[bytes] = Counter()
-        self.stopped = threading.Event()
-        self.thread = threading.Thread(target=self.serve)
-        self.thread.start()
-
-    @property
-    def at(self) -> str:
-        """Returns its socket as a configuration writes it."""
-        return f"127.0.0.1:{self.socket.getsockname()[1]}"
-
-    def serve(self) -> None:
-        """Serves until it is stopped."""
-        while not self.stopped.is_set():
-            try:
-                query, client = self.socket.recvfrom(4096)
-            except TimeoutError:
-                continue
-            reply = self.reply(query)
-            if reply:
-                self.socket.sendto(reply, client)
-
-    def reply(self, query: bytes) -> bytes | None:
-        """Returns the reply to a query, or None."""
-        end = query.index(0, 12) + 1
-        question = query[12 : end + 4]
-        kind = int.from_bytes(query[end : end + 2], "big")
-        self.asked[question.lower()] += 1
-        first = self.asked[question.lower()] == 1
-        label = question[1 : 1 + question[0]].lower()
-        if label.startswith(b"lost") and first:
-            return None
-        if label.startswith(b"dead"):
-            return None
-        code = SERVFAIL if label.startswith(b"fails") and first else 0
-        answers = code == 0 and kind == 1
-        record = b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4" + socket.inet_aton(ADDRESS) if answers else b""
-        head = query[:2] + bytes([0x81, 0x80 | code, 0, 1, 0, int(answers), 0, 0, 0, 0])
-        return head + question + record
-
-    def stop(self) -> None:
-        """Stops the thread and closes the socket."""
-        self.stopped.set()
-        self.thread.join()
-        self.socket.close()
 
 
 @pytest.fixture(name="resolver")
-def a_resolver() -> Iterator[Resolver]:
-    """A resolver that runs during its test."""
-    resolver = Resolver()
-    yield resolver
-    resolver.stop()
+def a_resolver() -> Iterator[NameServer]:
+    """A resolver that supports UDP only. The first label of a name selects its failure."""
+    asked: Counter[tuple[str, str]] = Counter()
+
+    def respond(name: str, kind: str) -> Response:
+        asked[name, kind] += 1
+        first = asked[name, kind] == 1
+        if name.startswith("dead") or (name.startswith("lost") and first):
+            return None
+        return "SERVFAIL" if name.startswith("fails") and first else [ADDRESS]
+
+    with NameServer(respond, ttl=60) as resolver:
+        yield resolver
 
 
 @pytest.fixture(name="pep")
-def a_box(desk: Desk, resolver: Resolver) -> Iterator[Pep]:
+def a_box(desk: Desk, resolver: NameServer) -> Iterator[Pep]:
     """A box that uses this resolver."""
     port = int(desk.config["upstream"]["map"]["www.example.org"].rpartition(":")[2])
     upstream = {**desk.config["upstream"], "resolvers": [resolver.at], "ports": [80, port], "map": {}}

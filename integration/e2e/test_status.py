@@ -7,10 +7,6 @@ import json
 import os
 import shutil
 import signal
-import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +17,7 @@ from harness.authority import Authority, KeyFiles, issue_as_written
 from harness.browser import browser, console_of
 from harness.clients import Answer, Curl
 from harness.desk import ANSWER, Desk
+from harness.name_server import NameServer
 from harness.pep import Pep, command, write_config
 from harness.ports import free_ports
 from harness.screens import save
@@ -31,32 +28,6 @@ SOON_S = 10.0
 NAME = "pep.example.net"
 WELL = "Everything works."
 SHOT = REPOSITORY / "target" / "screens" / "status.png"
-
-
-@contextmanager
-def resolver(port: int) -> Iterator[None]:
-    """A resolver that knows no name. At its end, its port is closed."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
-        server.bind(("127.0.0.1", port))
-        done = threading.Event()
-
-        def serve() -> None:
-            while True:
-                query, client = server.recvfrom(1500)
-                if done.is_set():
-                    return
-                # A response with the code NXDOMAIN.
-                server.sendto(bytes([*query[:2], query[2] | 0x80, 0x83, *query[4:]]), client)
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            done.set()
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as last:
-                last.sendto(b"end", ("127.0.0.1", port))
-            thread.join()
 
 
 class Box:
@@ -109,7 +80,7 @@ def test_each_problem_shows_within_ten_seconds_of_its_cause_and_goes_with_it(des
             Path(f"{target}.new").rename(target)
 
     with Pep(desk.write(**box.changes), desk.folder) as pep:
-        with resolver(second):
+        with NameServer(lambda *_: "NXDOMAIN", port=second):
             box.shows(WELL)
             code, status = box.status(pep.state)
             assert (code, status["problems"], status["warnings"]) == (0, [], [])
@@ -139,7 +110,7 @@ def test_each_problem_shows_within_ten_seconds_of_its_cause_and_goes_with_it(des
                 box.shows(WELL)
         box.shows(f"Problem: the resolver 127.0.0.1:{second} ")
         assert box.status(pep.state)[0] == 1
-        with resolver(second):
+        with NameServer(lambda *_: "NXDOMAIN", port=second):
             box.shows(WELL)
 
 

@@ -7,18 +7,17 @@ import os
 import signal
 import socket
 import ssl
-import struct
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from harness.artifacts import built
 from harness.authority import Authority, KeyFiles
+from harness.name_server import NameServer
 from harness.origins import Origins, Site
 from harness.pair import tls_of_remote
 from harness.pep import Pep, write_config
@@ -33,38 +32,6 @@ SHIP = "ship.test"
 REMOTES = "remotes.txt"
 """The file of the remotes that a ground accepts, beside its configuration."""
 LINK = {"rtt": "20ms", "down": "50mbit", "up": "20mbit"}
-
-
-class Names:
-    """A name server for one name, whose IPv4 addresses may change at any time."""
-
-    def __init__(self, port: int) -> None:
-        self.addresses: list[str] = []
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.bind(("127.0.0.1", port))
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self._socket.close()
-
-    def _serve(self) -> None:
-        with suppress(OSError):
-            while True:
-                query, client = self._socket.recvfrom(4096)
-                self._socket.sendto(self._answer(query), client)
-
-    def _answer(self, query: bytes) -> bytes:
-        end = query.index(b"\0", 12) + 5
-        question = query[12:end]
-        is_a = struct.unpack("!H", question[-4:-2]) == (1,)
-        addresses = list(self.addresses) if is_a else []
-        head = query[:2] + struct.pack("!HHHHH", 0x8180, 1, len(addresses), 0, 0)
-        record = b"\xc0\x0c" + struct.pack("!HHIH", 1, 1, 1, 4)
-        return head + question + b"".join(record + socket.inet_aton(one) for one in addresses)
 
 
 @dataclass
@@ -198,7 +165,8 @@ class GroundsBed:
     remote: Pep
     http: int
     grounds: list[GroundBox]
-    names: Names
+    named: list[str]
+    """The addresses that the name of all grounds has."""
     authority: Authority
 
     def load(self, mark: str, threads: int = 8) -> Load:
@@ -262,8 +230,8 @@ def grounds(
     )
     with ExitStack() as stack:
         stack.enter_context(Origins(site.write(folder / "site.json"), folder))
-        names = stack.enter_context(Names(resolver))
-        names.addresses = addresses
+        named = list(addresses)
+        stack.enter_context(NameServer(lambda *_: named, port=resolver))
         boxes = []
         for address in addresses:
             home = folder / address
@@ -300,4 +268,4 @@ def grounds(
             wait_for("the pipe", lambda: not get(http, "/first.bin"), timeout_s=60)
         # A remote is ready once its link is up or known to be down.
         assert not (problem := get(http, "/first.bin")), problem
-        yield GroundsBed(folder, remote, http, boxes, names, authority)
+        yield GroundsBed(folder, remote, http, boxes, named, authority)

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import http.client
 import random
-import socket
-import struct
 import threading
 from dataclasses import dataclass, field
+
+from dnslib import DNSRecord
 
 OBJECTS = 200
 """Different objects: few enough that the cache is full early and stays full."""
@@ -82,10 +82,5 @@ class Client(threading.Thread):
 
     def _look_up(self) -> None:
         name = f"n{self._random.randrange(500)}.{self._target.page_host}"
-        labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
-        query = struct.pack(">6H", self._random.randrange(65536), 0x0100, 1, 0, 0, 0) + labels + b"\0" + b"\0\1\0\1"
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-            sock.settimeout(10)
-            sock.sendto(query, ("127.0.0.1", self._target.dns))
-            sock.recv(512)
+        DNSRecord.question(name).send("127.0.0.1", self._target.dns, timeout=10)
         self.count.names += 1
