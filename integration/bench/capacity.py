@@ -21,7 +21,7 @@ from bench.before import COMMIT, programs_before
 from bench.contenders import (
     ORIGIN_ADDRESS,
     Command,
-    CoreGround,
+    CoreTrack,
     rendered,
     rendered_edge,
     wait_until_listening,
@@ -98,16 +98,16 @@ class End:
     port: int
 
 
-def edge_end(ground: CoreGround, name: str, programs: Path | None = None) -> End:
+def edge_end(track: CoreTrack, name: str, programs: Path | None = None) -> End:
     """The rendered edge, of this build or of another."""
     port = free_ports(1)[0]
-    folder = ground.folder_of(name)
-    return End("edge", rendered_edge(ground, folder, port, programs=programs), "127.0.0.1", port)
+    folder = track.folder_of(name)
+    return End("edge", rendered_edge(track, folder, port, programs=programs), "127.0.0.1", port)
 
 
-def pair_ends(ground: CoreGround, name: str) -> tuple[End, End]:
+def pair_ends(track: CoreTrack, name: str) -> tuple[End, End]:
     """The rendered remote and ground of a pair on loopback: the link between them has no delay."""
-    folder = ground.folder_of(name)
+    folder = track.folder_of(name)
     authority = Authority(folder)
     near, far = free_ports(1)[0], free_ports(1, "127.0.0.2")[0]
     split = {"ca": str(authority.files.cert)}
@@ -126,7 +126,7 @@ def pair_ends(ground: CoreGround, name: str) -> tuple[End, End]:
         listen={"status": "off"},
         cache={"dir": str(folder / "ground" / "cache"), "size": "256mib"},
         upstream={
-            "map": {HOST: f"{ground.origin[0]}:{ground.origin[1]}"},
+            "map": {HOST: f"{track.origin[0]}:{track.origin[1]}"},
             "resolvers": [f"{ORIGIN_ADDRESS}:53"], "allow_private": [f"{ORIGIN_ADDRESS}/32"],
         },
         split={"listen": f"127.0.0.2:{far}", "peer": [SHIP], **ground_files.as_dict(), **split},
@@ -164,7 +164,7 @@ def instructions(server: Counted) -> float:
     return by_page(lambda part: costs[part.name])
 
 
-def counted_edges(ground: CoreGround) -> dict[str, float | None]:
+def counted_edges(track: CoreTrack) -> dict[str, float | None]:
     """Compares the present edge with the one of the earlier commit, by instructions."""
     found: dict[str, float | None] = {}
     builds: dict[str, Path | None] = {"edge": None}
@@ -173,8 +173,8 @@ def counted_edges(ground: CoreGround) -> dict[str, float | None]:
     except Missing as reason:
         print(f"absent: before: {reason}", flush=True)
     for name, programs in builds.items():
-        end = edge_end(ground, f"{name}-counted", programs)
-        folder = ground.folder_of(f"{name}-callgrind")
+        end = edge_end(track, f"{name}-counted", programs)
+        folder = track.folder_of(f"{name}-callgrind")
         with counted(name, without_flushes(end.command), folder, end.port) as server:
             found[f"{name}_page_instructions_millions"] = instructions(server) / 1e6
     now, before = (found.get(f"{name}_page_instructions_millions") for name in ("edge", "before"))
@@ -218,15 +218,15 @@ def ends(port: int, sessions: dict[str, int], wrk: Wrk) -> dict[str, float | Non
     return figures
 
 
-def capacity(ground: CoreGround, wrk: Wrk) -> dict[str, float | None]:
+def capacity(track: CoreTrack, wrk: Wrk) -> dict[str, float | None]:
     """Runs an edge, and then a pair."""
     figures: dict[str, float | None] = {}
     on, others = cores()
-    end = edge_end(ground, "edge")
-    with started(end, ground.folder, on) as child:
+    end = edge_end(track, "edge")
+    with started(end, track.folder, on) as child:
         figures |= ends(end.port, {"edge": child.process.pid}, wrk)
-    near, far = pair_ends(ground, "pair")
-    with started(far, ground.folder, others) as far_child, started(near, ground.folder, on) as near_child:
+    near, far = pair_ends(track, "pair")
+    with started(far, track.folder, others) as far_child, started(near, track.folder, on) as near_child:
         sessions = {"remote": near_child.process.pid, "ground": far_child.process.pid}
         figures |= ends(near.port, sessions, wrk)
     return figures
@@ -248,12 +248,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as name, ExitStack() as stack:
         folder = Path(name)
         folder.chmod(0o755)
-        ground = CoreGround(folder, start_objects(folder, stack), only_host(folder), wasm)
+        track = CoreTrack(folder, start_objects(folder, stack), only_host(folder), wasm)
         for path, page in PAGES.items():
             shutil.copyfile(pages[page].file, folder / "root" / path.lstrip("/"))
-        figures = capacity(ground, Wrk(folder, cores()[1]))
+        figures = capacity(track, Wrk(folder, cores()[1]))
         try:
-            figures |= counted_edges(ground)
+            figures |= counted_edges(track)
         except Missing as reason:
             print(f"absent: instructions: {reason}", flush=True)
     print(f"\n{verdicts(figures, TARGETS)}\n\nwritten to {results}")

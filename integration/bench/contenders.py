@@ -19,7 +19,7 @@ from bench.envoy import TARGET, bootstrap
 from bench.real_pages import RealPage
 from harness.artifacts import Missing, built, dist
 from harness.authority import Authority
-from harness.contenders import Contender, Ground
+from harness.contenders import Contender, Track
 from harness.machine import cores, cpu_seconds, pinned
 from harness.pep import gateway_config, write_config
 from harness.ports import free_ports
@@ -46,7 +46,7 @@ class Running:
 
 
 @dataclass
-class CoreGround(Ground):
+class CoreTrack(Track):
     """One origin, its pages, the filter under test, and one without work of its own where a bench compares with it."""
 
     origin: tuple[str, int]
@@ -64,11 +64,11 @@ def nothing_missing() -> str | None:
 
 
 @dataclass(frozen=True)
-class OneCore(Contender[CoreGround]):
+class OneCore(Contender[CoreTrack]):
     """A program on the contender's core, which listens on a loopback port."""
 
     name: str  # pyrefly: ignore[bad-override] - frozen, unlike that of its base
-    command: Callable[[CoreGround, Path, int], Command]
+    command: Callable[[CoreTrack, Path, int], Command]
     """Writes its configuration into a folder, and returns the command that listens on a port."""
     lacks: Callable[[], str | None] = nothing_missing
 
@@ -77,11 +77,11 @@ class OneCore(Contender[CoreGround]):
         return self.lacks()
 
     @contextmanager
-    def started(self, ground: CoreGround) -> Iterator[Running]:
+    def started(self, track: CoreTrack) -> Iterator[Running]:
         """Starts it, and waits until it listens."""
         port = free_ports(1)[0]
-        command = self.command(ground, ground.folder_of(self.name), port)
-        with Child(pinned(command, cores()[0]), ground.folder / f"{self.name}.log") as child:
+        command = self.command(track, track.folder_of(self.name), port)
+        with Child(pinned(command, cores()[0]), track.folder / f"{self.name}.log") as child:
             wait_until_listening(child, "127.0.0.1", port)
             yield Running(self.name, port, child)
 
@@ -161,12 +161,12 @@ def start_origin(folder: Path, pages: list[RealPage], objects: dict[str, bytes],
     return ORIGIN_ADDRESS, port
 
 
-def passing_nginx(ground: CoreGround, folder: Path, port: int, replacement: str = "") -> Command:
+def passing_nginx(track: CoreTrack, folder: Path, port: int, replacement: str = "") -> Command:
     """nginx in front of the origin, which changes nothing by itself."""
     return nginx(
         folder,
         f"""
-  upstream origin {{ server {ground.origin[0]}:{ground.origin[1]}; keepalive 64; keepalive_requests 1000000000; }}
+  upstream origin {{ server {track.origin[0]}:{track.origin[1]}; keepalive 64; keepalive_requests 1000000000; }}
   server {{
     listen 127.0.0.1:{port};
     location / {{
@@ -183,10 +183,10 @@ def passing_nginx(ground: CoreGround, folder: Path, port: int, replacement: str 
     )
 
 
-def sub_filter(ground: CoreGround, folder: Path, port: int) -> Command:
+def sub_filter(track: CoreTrack, folder: Path, port: int) -> Command:
     """nginx with a literal replacement, which does not parse URLs."""
     replacement = f"      sub_filter_once off;\n      sub_filter http:// https://{TARGET}/;\n"
-    return passing_nginx(ground, folder, port, replacement)
+    return passing_nginx(track, folder, port, replacement)
 
 
 # --------------------------------------------------------------------------------------------------------- Apache
@@ -199,7 +199,7 @@ def lacks_apache() -> str | None:
     return lacks("apache2", "apache2-bin")()
 
 
-def mod_proxy_html(ground: CoreGround, folder: Path, port: int) -> Command:
+def mod_proxy_html(track: CoreTrack, folder: Path, port: int) -> Command:
     """Apache with a parser (libxml2) that writes its own markup. It changes only links that load something."""
     modules = "".join(
         f"LoadModule {name}_module {APACHE_MODULES}/mod_{name}.so\n"
@@ -223,7 +223,7 @@ MaxKeepAliveRequests 0
 KeepAliveTimeout 60
 ProxyRequests Off
 ProxyPreserveHost On
-ProxyPass / http://{ground.origin[0]}:{ground.origin[1]}/
+ProxyPass / http://{track.origin[0]}:{track.origin[1]}/
 ProxyHTMLEnable On
 ProxyHTMLURLMap http:// https://{TARGET}/
 ProxyHTMLLinks img src
@@ -242,10 +242,10 @@ ProxyHTMLLinks body background
 # ---------------------------------------------------------------------------------------------------------- Envoy
 
 
-def simple_envoy(ground: CoreGround, folder: Path, port: int, wasm: Path | None) -> Command:
+def simple_envoy(track: CoreTrack, folder: Path, port: int, wasm: Path | None) -> Command:
     """Envoy with one listener and one cluster."""
     configuration = folder / "envoy.json"
-    configuration.write_text(bootstrap(port, ground.origin, wasm))
+    configuration.write_text(bootstrap(port, track.origin, wasm))
     return [*envoy_command(), "-c", configuration]
 
 
@@ -256,12 +256,12 @@ def envoy_command() -> list[str | Path]:
     return [envoy, "--concurrency", "1", "--disable-hot-restart", "-l", "error"]
 
 
-def rendered_edge(ground: CoreGround, folder: Path, port: int, programs: Path | None = None) -> Command:
+def rendered_edge(track: CoreTrack, folder: Path, port: int, programs: Path | None = None) -> Command:
     """Renders a common configuration: content encodings, cache and guard around the filter.
 
     `programs` is the folder of another build.
     """
-    wasm = programs / ground.wasm.name if programs else ground.wasm
+    wasm = programs / track.wasm.name if programs else track.wasm
     tls, dns, metrics = free_ports(3)
     (folder / "cache").mkdir()  # `longhaul run` makes it; without it Envoy starts and caches nothing
     certificate = Authority(folder).issue(TARGET).as_dict()
@@ -274,10 +274,10 @@ def rendered_edge(ground: CoreGround, folder: Path, port: int, programs: Path | 
         },
         upstream={
             "resolvers": [f"{ORIGIN_ADDRESS}:{dns}"], "ports": [80, 443], "allow_private": [f"{ORIGIN_ADDRESS}/32"],
-            "map": {page.host: f"{ground.origin[0]}:{ground.origin[1]}" for page in ground.pages},
+            "map": {page.host: f"{track.origin[0]}:{track.origin[1]}" for page in track.pages},
         },
         rewrite={"level": "safe", "target": "https"},
-    ), steered=[page.host for page in ground.pages])  # fmt: skip
+    ), steered=[page.host for page in track.pages])  # fmt: skip
     return rendered(config, folder / "rendered", programs or dist(), "--url-rewrite", wasm)
 
 
@@ -294,14 +294,14 @@ EDGE = OneCore("edge", rendered_edge)
 """The rendered edge as a contender."""
 
 
-PLAIN_ENVOY = OneCore("plain_envoy", lambda ground, folder, port: simple_envoy(ground, folder, port, None))
+PLAIN_ENVOY = OneCore("plain_envoy", lambda track, folder, port: simple_envoy(track, folder, port, None))
 """Envoy without the filter: it replaces nothing."""
 NGINX = OneCore("nginx", passing_nginx, lacks("nginx", "nginx"))
 """nginx as a proxy that changes nothing: what another program needs for the same work."""
-FILTER = OneCore("filter", lambda ground, folder, port: simple_envoy(ground, folder, port, ground.wasm))
+FILTER = OneCore("filter", lambda track, folder, port: simple_envoy(track, folder, port, track.wasm))
 """Envoy with the filter and nothing else."""
 
-PUT_BACK = OneCore("put_back", lambda ground, folder, port: simple_envoy(ground, folder, port, ground.put_back))
+PUT_BACK = OneCore("put_back", lambda track, folder, port: simple_envoy(track, folder, port, track.put_back))
 """Envoy with a filter that puts pages back unchanged, and nothing else."""
 
 ALL = (

@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.contenders import EDGE, NGINX, PLAIN_ENVOY, CoreGround, OneCore, Running
+from bench.contenders import EDGE, NGINX, PLAIN_ENVOY, CoreTrack, OneCore, Running
 from bench.edge_objects import (
     HOST,
     KEPT,
@@ -91,9 +91,9 @@ def main() -> int:
 class Bench:
     """The contenders and their loads."""
 
-    def __init__(self, ground: CoreGround, wrk: Wrk, stack: ExitStack) -> None:
+    def __init__(self, track: CoreTrack, wrk: Wrk, stack: ExitStack) -> None:
         self.wrk = wrk
-        self.ground = ground
+        self.track = track
         self.absent: dict[str, str] = {}
         self.contenders: dict[str, Running] = {}
         for contender in (NGINX, PLAIN_ENVOY, EDGE, SQUID):
@@ -101,7 +101,7 @@ class Bench:
                 self.absent[contender.name] = reason
                 print(f"absent: {contender.name}: {reason}", flush=True)
             else:
-                self.contenders[contender.name] = stack.enter_context(contender.started(ground))
+                self.contenders[contender.name] = stack.enter_context(contender.started(track))
 
     def reuse(self) -> dict[str, float | None]:
         """Returns the share of requests to origins that used an open connection. Each page has a new client."""
@@ -119,7 +119,7 @@ class Bench:
 
     def _upstream(self) -> tuple[int, int]:
         """Returns the connections to origins and the requests on them so far."""
-        admin = self.ground.folder / EDGE.name / "rendered" / "admin.sock"
+        admin = self.track.folder / EDGE.name / "rendered" / "admin.sock"
         text = ask(admin, "/stats?filter=^cluster.(origin|map)_.*upstream_(cx|rq)_total$")
 
         def total(kind: str) -> int:
@@ -170,11 +170,11 @@ class Bench:
             if contender.missing():
                 continue
             port = free_ports(1)[0]
-            folder = self.ground.folder_of(f"{contender.name}-counted")
-            command = contender.command(self.ground, folder, port)
+            folder = self.track.folder_of(f"{contender.name}-counted")
+            command = contender.command(self.track, folder, port)
             command = [*command, *options] if options else without_flushes(command)
             try:
-                with counted(contender.name, command, self.ground.folder_of(f"{contender.name}-dumps"), port) as server:
+                with counted(contender.name, command, self.track.folder_of(f"{contender.name}-dumps"), port) as server:
                     for kind, path in kinds:
                         costs[contender.name, kind] = server.by_request(HOST, path, COUNTED)
             except Missing as reason:
@@ -254,8 +254,8 @@ def edge_bench(wasm: Path) -> Iterator[Bench]:
     with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as name, ExitStack() as stack:
         folder = Path(name)
         folder.chmod(0o755)
-        ground = CoreGround(folder, start_objects(folder, stack), only_host(folder), wasm)
-        yield Bench(ground, Wrk(folder, cores()[1]), stack)
+        track = CoreTrack(folder, start_objects(folder, stack), only_host(folder), wasm)
+        yield Bench(track, Wrk(folder, cores()[1]), stack)
 
 
 @contextmanager

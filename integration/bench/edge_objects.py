@@ -6,7 +6,7 @@ import random
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench.contenders import ORIGIN_ADDRESS, Command, CoreGround, OneCore, found, lacks, nginx, wait_until_listening
+from bench.contenders import ORIGIN_ADDRESS, Command, CoreTrack, OneCore, found, lacks, nginx, wait_until_listening
 from bench.real_pages import RealPage
 from harness.machine import cores, pinned
 from harness.ports import free_ports
@@ -71,12 +71,12 @@ def only_host(folder: Path) -> list[RealPage]:
     return [RealPage("objects", HOST, folder / "root" / "fresh" / "page.html")]
 
 
-def squid(ground: CoreGround, folder: Path, port: int) -> Command:
+def squid(track: CoreTrack, folder: Path, port: int) -> Command:
     """Debian's Squid in front of the origin: one process, objects in memory, no log."""
     folder.chmod(0o777)  # Squid drops root and runs as Debian's user for it
     configuration = folder / "squid.conf"
     configuration.write_text(f"""http_port 127.0.0.1:{port} accel vhost defaultsite={HOST}
-cache_peer {ground.origin[0]} parent {ground.origin[1]} 0 no-query originserver no-digest name=origin
+cache_peer {track.origin[0]} parent {track.origin[1]} 0 no-query originserver no-digest name=origin
 http_access allow all
 cache_mem 256 MB
 maximum_object_size_in_memory 8 MB

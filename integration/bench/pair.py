@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from harness.admin import admin_socket, ask
 from harness.artifacts import Missing, need_commands, scratch
 from harness.figures import at_least, at_most, table, verdicts, write
-from harness.lab.bed import Bed, standing
+from harness.lab.bed import LinkBed, standing
 from harness.lab.contenders import contender
 from harness.lab.contenders.pair import LonghaulPair
 from harness.lab.ideal import timeout_s
@@ -80,7 +80,7 @@ def main() -> int:
     return 0
 
 
-def turns(bed: Bed, pages: list[Page]) -> Iterator[Run]:
+def turns(bed: LinkBed, pages: list[Page]) -> Iterator[Run]:
     """Yields every load. Contenders take turns, and each round begins with another one."""
     for number in range(ROUNDS):
         for page in pages:
@@ -89,12 +89,12 @@ def turns(bed: Bed, pages: list[Page]) -> Iterator[Run]:
                 for name in CONTENDERS[at:] + CONTENDERS[:at]:
                     template = Run("pair", LINK, page.name, scheme, name, number + 1)
                     limit_s = timeout_s(page.name, link(LINK))
-                    yield from measure(bed.ground, page, bed.contenders[name], template, warm=False, timeout_s=limit_s)
+                    yield from measure(bed.track, page, bed.contenders[name], template, warm=False, timeout_s=limit_s)
 
 
-def pipe_handshakes(bed: Bed, page: Page) -> float:
+def pipe_handshakes(bed: LinkBed, page: Page) -> float:
     """Returns the connections that the pipe opened in a thousand requests. The requests before them are not counted."""
-    with bed.contenders[PAIR].engaged(bed.ground):
+    with bed.contenders[PAIR].engaged(bed.track):
         _ask(bed, page, AT_ONCE)
         before = _pipe_connections(bed)
         _ask(bed, page, REQUESTS)
@@ -103,21 +103,21 @@ def pipe_handshakes(bed: Bed, page: Page) -> float:
     return opened * 1000 / REQUESTS
 
 
-def _ask(bed: Bed, page: Page, requests: int) -> None:
+def _ask(bed: LinkBed, page: Page, requests: int) -> None:
     """Sends this many requests and requires that all succeed. The part after `#` makes curl repeat the URL and is not
     sent."""
     url = f"{page.url('http')}#[1-{requests}]"
     command = ["curl", "--silent", "--show-error", "--parallel", "--parallel-max", str(AT_ONCE), "--range", "0-99"]
     command += ["--output", "/dev/null", "--write-out", "%{response_code}\n", url]
-    answers = bed.ground.line.clients.run(*command).stdout.split()
+    answers = bed.track.line.clients.run(*command).stdout.split()
     if len(answers) != requests or not set(answers) <= {"200", "206"}:
         raise RuntimeError(f"{len(answers)} answers to {requests} requests: {sorted(set(answers))}")
 
 
-def _pipe_connections(bed: Bed) -> int:
+def _pipe_connections(bed: LinkBed) -> int:
     pair = bed.contenders[PAIR]
     assert isinstance(pair, LonghaulPair)
-    text = ask(admin_socket(pair.remote_state(bed.ground)), "/stats?filter=^cluster.pipe.upstream_cx_total$")
+    text = ask(admin_socket(pair.remote_state(bed.track)), "/stats?filter=^cluster.pipe.upstream_cx_total$")
     return int(text.rsplit(":", 1)[1])
 
 

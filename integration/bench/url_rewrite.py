@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import memory
-from bench.contenders import ALL, FILTER, ORIGIN_ADDRESS, PLAIN_ENVOY, CoreGround, OneCore, Running, start_origin
+from bench.contenders import ALL, FILTER, ORIGIN_ADDRESS, PLAIN_ENVOY, CoreTrack, OneCore, Running, start_origin
 from bench.envoy import TARGET
 from bench.first_byte import Delays, first_byte
 from bench.held_pages import PausingOrigin
@@ -77,8 +77,8 @@ def main() -> int:
         folder.chmod(0o755)  # Apache's worker does not run as root
         objects = {OBJECT: random.Random(1).randbytes(OBJECT_BYTES)}
         origin = start_origin(folder, pages, objects, stack)
-        ground = CoreGround(folder, origin, pages, wasm, put_back())
-        bench = Bench(ground, native, Wrk(folder, cores()[1]))
+        track = CoreTrack(folder, origin, pages, wasm, put_back())
+        bench = Bench(track, native, Wrk(folder, cores()[1]))
         bench.start(stack)
         bench.check()
         figures = {**bench.instructions(), **bench.pages(), **bench.objects()}
@@ -96,8 +96,8 @@ def main() -> int:
 class Bench:
     """Contenders that take turns with the same pages."""
 
-    def __init__(self, ground: CoreGround, native: Native, wrk: Wrk) -> None:
-        self.ground = ground
+    def __init__(self, track: CoreTrack, native: Native, wrk: Wrk) -> None:
+        self.track = track
         self.native = native
         self.wrk = wrk
         self.contenders: dict[str, Running] = {}
@@ -112,25 +112,25 @@ class Bench:
                 self.absent[contender.name] = reason
                 print(f"absent: {contender.name}: {reason}", flush=True)
             else:
-                self.contenders[contender.name] = stack.enter_context(contender.started(self.ground))
+                self.contenders[contender.name] = stack.enter_context(contender.started(self.track))
 
     def check(self) -> None:
         """Checks that every contender does all of the work that is measured."""
         moved_to = f"https://{TARGET}".encode()  # the edge adds its port, too
-        rows = [["replaced", *(page.name for page in self.ground.pages)]]
+        rows = [["replaced", *(page.name for page in self.track.pages)]]
         counts: dict[str, list[int]] = {}
         for name, contender in self.contenders.items():
-            answers = [fetch(contender.port, page.host, page.path) for page in self.ground.pages]
+            answers = [fetch(contender.port, page.host, page.path) for page in self.track.pages]
             counts[name] = [answer.count(moved_to) for answer in answers]
             rows.append([name, *map(str, counts[name])])
-            for page, answer in zip(self.ground.pages, answers, strict=True):
+            for page, answer in zip(self.track.pages, answers, strict=True):
                 self.body_bytes[name, page.name] = len(answer)
                 if name in UNCHANGED and answer != page.file.read_bytes():
                     raise RuntimeError(f"{name} changed {page.name}")
-        counts["native"] = [self.native.run(page, 1).moved for page in self.ground.pages]
+        counts["native"] = [self.native.run(page, 1).moved for page in self.track.pages]
         rows.append(["native", *map(str, counts["native"])])
         print(f"\n{table(rows)}\n", flush=True)
-        literal = [page.file.read_bytes().count(b"http://") for page in self.ground.pages]
+        literal = [page.file.read_bytes().count(b"http://") for page in self.track.pages]
         for name, wanted in [
             ("filter", counts["native"]), ("edge", counts["native"]), ("sub_filter", literal),
         ]:  # fmt: skip
@@ -142,7 +142,7 @@ class Bench:
 
     def instructions(self) -> dict[str, float | None]:
         """Counts the instructions of the crate and of its scanner. They repeat where seconds do not."""
-        counts = [(page.name, self.native.instructions(page)) for page in self.ground.pages]
+        counts = [(page.name, self.native.instructions(page)) for page in self.track.pages]
         counted = [(name, one) for name, one in counts if one]
         if not counted:
             self.absent["callgrind"] = "needs the command valgrind (Debian package valgrind)"
@@ -162,7 +162,7 @@ class Bench:
         wall: dict[tuple[str, str], list[float]] = defaultdict(list)
         core: dict[tuple[str, str], list[float]] = defaultdict(list)
         for number in range(ROUNDS):
-            for page in self.ground.pages:
+            for page in self.track.pages:
                 for name in turned(names, number):
                     wall_mbps, core_mbps = self.one(name, page)
                     wall[name, page.name].append(wall_mbps)
@@ -170,7 +170,7 @@ class Bench:
             print(f"round {number + 1} of {ROUNDS}", file=sys.stderr, flush=True)
         self.print_speeds("MB/s of page through one core (bytes by processor time)", names, core)
         self.print_speeds("MB/s of page by the clock", names, wall)
-        for page in self.ground.pages:
+        for page in self.track.pages:
             self.details[page.name] = {
                 name: {
                     "mb_per_core_second": statistics.median(core[name, page.name]),
@@ -182,9 +182,7 @@ class Bench:
         def versus(peer: str, speeds: dict[tuple[str, str], list[float]]) -> float | None:
             if peer not in names:
                 return None
-            return geometric_mean(
-                ratio(speeds["filter", one.name], speeds[peer, one.name]) for one in self.ground.pages
-            )
+            return geometric_mean(ratio(speeds["filter", one.name], speeds[peer, one.name]) for one in self.track.pages)
 
         figures = {
             f"throughput_vs_{peer}": versus(peer, core) for peer in ("sub_filter", "mod_proxy_html", "plain_envoy")
@@ -199,7 +197,7 @@ class Bench:
         """The native crate neither receives nor sends. So the time that plain Envoy needs is subtracted from the
         filter's."""
         alone, whole = [], []
-        for page in self.ground.pages:
+        for page in self.track.pages:
             rounds = zip(
                 core["filter", page.name], core["plain_envoy", page.name], core["native", page.name], strict=True
             )
@@ -267,11 +265,11 @@ class Bench:
     def print_speeds(self, title: str, names: list[str], speeds: dict[tuple[str, str], list[float]]) -> None:
         """Prints a row for each page, and the geometric mean."""
         rows = [[title, "KiB", *names]]
-        for page in self.ground.pages:
+        for page in self.track.pages:
             medians = [statistics.median(speeds[name, page.name]) for name in names]
             rows.append([page.name, str(page.bytes // 1024), *(f"{one:.0f}" for one in medians)])
         means = [
-            geometric_mean(statistics.median(speeds[name, page.name]) for page in self.ground.pages) for name in names
+            geometric_mean(statistics.median(speeds[name, page.name]) for page in self.track.pages) for name in names
         ]
         rows.append(["geometric mean", "", *(f"{one:.0f}" for one in means)])
         print(f"\n{table(rows)}", flush=True)
@@ -299,8 +297,8 @@ def trickle(folder: Path, page: RealPage, wasm: Path) -> dict[str, Delays]:
     with ExitStack() as stack:
 
         def start(port: int) -> dict[str, int]:
-            ground = CoreGround(folder, (ORIGIN_ADDRESS, port), [page], wasm)
-            running = [stack.enter_context(one.started(ground)) for one in (PLAIN_ENVOY, FILTER)]
+            track = CoreTrack(folder, (ORIGIN_ADDRESS, port), [page], wasm)
+            running = [stack.enter_context(one.started(track)) for one in (PLAIN_ENVOY, FILTER)]
             return {one.name: one.port for one in running}
 
         delays = first_byte(start, page, FIRST_BYTE_ROUNDS, ORIGIN_ADDRESS)
@@ -330,8 +328,8 @@ def memory_of(contender: OneCore, content: bytes, page: RealPage, wasm: Path) ->
 
     async def run() -> memory.Growth:
         async with PausingOrigin(ORIGIN_ADDRESS) as origin:
-            ground = CoreGround(Path(folder), (ORIGIN_ADDRESS, origin.port), [page], wasm)
-            running = await asyncio.to_thread(stack.enter_context, contender.started(ground))
+            track = CoreTrack(Path(folder), (ORIGIN_ADDRESS, origin.port), [page], wasm)
+            running = await asyncio.to_thread(stack.enter_context, contender.started(track))
             return await memory.growth(origin, running, content, page.host, PAGES_AT_ONCE)
 
     with tempfile.TemporaryDirectory(prefix="longhaul-bench-") as folder, ExitStack() as stack:

@@ -25,7 +25,7 @@ from report import DIRECT, EDGE, LOAD, PAIR, TITLES, Trip, checks, figures, medi
 from harness import namespaces
 from harness.artifacts import REPOSITORY, Missing, built, need_commands, need_root, scratch
 from harness.lab import watches
-from harness.lab.bed import Bed, standing
+from harness.lab.bed import LinkBed, standing
 from harness.lab.contenders import contender
 from harness.lab.links import FOLDER, Link, link
 from harness.lab.saved import SavedPage
@@ -120,13 +120,13 @@ def introduce(on: Link, repeats: int) -> None:
     print(f"ways, in turns, loads of each {repeats}: {', '.join(TITLES.values())}", flush=True)
 
 
-def travel(bed: Bed, page: ServedPage, scheme: str, repeats: int) -> Trip:
+def travel(bed: LinkBed, page: ServedPage, scheme: str, repeats: int) -> Trip:
     """Loads a page by all ways in turns, so that drift affects all of them."""
     trip = Trip(page.name, scheme, {way: [] for way in WAYS})
     for turn in range(1, max(repeats, VISITORS) + 1):
         ways = [way for way in trip.loads if turn <= repeats or trip.keeps(way)]
         for way in ways:
-            trip.loads[way].append(measure(bed.ground, bed.contenders[way], page.url(scheme)))
+            trip.loads[way].append(measure(bed.track, bed.contenders[way], page.url(scheme)))
         times = ", ".join(f"{TITLES[way]} {trip.loads[way][-1].load.load_ms:.0f} ms" for way in ways)
         if ways:
             print(f"  {trip.title}, {turn}: {times}", flush=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.browser import Load, browser
-from harness.lab.contenders.base import LinkContender, LinkGround
+from harness.lab.contenders.base import LinkContender, LinkTrack
 from harness.lab.quiet import wait_until_quiet
 
 BEYOND_ROUND_TRIP_S = 0.2
@@ -26,14 +26,14 @@ class Measured:
     bytes_up: int
 
 
-def measure(ground: LinkGround, way: LinkContender, url: str) -> Measured:
+def measure(track: LinkTrack, way: LinkContender, url: str) -> Measured:
     """Loads the page by one way with a fresh browser."""
-    link = ground.line.link
+    link = track.line.link
     assert link, "the bed has no link to measure on"
-    with way.engaged(ground), browser(ground.folder, ground.line.clients, ground.authority) as fresh:
-        wait_until_quiet(link, ground.link.rtt_ms)
+    with way.engaged(track), browser(track.folder, track.line.clients, track.authority) as fresh:
+        wait_until_quiet(link, track.link.rtt_ms)
         link.reset()
-        load = fresh.load(url, settle_s=ground.link.rtt_ms / 1000 + BEYOND_ROUND_TRIP_S, film=True)
+        load = fresh.load(url, settle_s=track.link.rtt_ms / 1000 + BEYOND_ROUND_TRIP_S, film=True)
         counted = link.statistics()
     return Measured(
         load=load,

@@ -129,7 +129,7 @@ def test_a_way_that_keeps_objects_has_a_next_visitor(
 ) -> None:
     times = {DIRECT: iter([8000] * 3), EDGE: iter([6000] * 3), PAIR: iter([4000, 2000, 2000])}
     monkeypatch.setattr(program, "measure", lambda _ground, way, _url: load(next(times[way])))
-    bed: Any = SimpleNamespace(ground=None, contenders={way: way for way in times})
+    bed: Any = SimpleNamespace(track=None, contenders={way: way for way in times})
     trip = program.travel(bed, Magazine(), scheme, repeats)
     assert [len(found) for found in trip.loads.values()] == loads
     assert trip.ratio(PAIR) == 0.5

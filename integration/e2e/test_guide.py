@@ -23,7 +23,7 @@ from harness.pep import command
 from harness.roots import fresh_debian
 from harness.scripts import load_tool
 from harness.topology import CLIENT, PROXY, RESOLVER, Topology, site_addresses
-from harness.walkthrough import BLOCK, Client, Desk, Machine, Step, configuration, steps, typed
+from harness.walkthrough import BLOCK, Client, Machine, Step, Typist, configuration, steps, typed
 
 GUIDE = REPOSITORY / "docs" / "src"
 QUICK_STARTS = ("quick-start-pair.md", "quick-start-one-box.md")
@@ -269,7 +269,7 @@ def walk(
     home = folder / "home"
     home.mkdir()
     client = Client(topology.clients.inside([]), home, {"CURL_CA_BUNDLE": str(folder / "ca.pem")})
-    desk = Desk({**machines, "client": client}, hosts)
+    desk = Typist({**machines, "client": client}, hosts)
     all_steps = steps((GUIDE / name).read_text())
     printed: dict[str, str] = {}
     for step in all_steps:

@@ -67,14 +67,14 @@ def _run(number: int, group: Group, seed: int, messages: Queue[Message], folder:
     with standing(folder, group.link, [*pages.values(), *seconds.values()], contenders, seed=seed) as bed:
         for page in pages.values():
             if isinstance(page, SavedPage):
-                bed.weights[page.name] = page.learn(bed.ground, group.schemes, timeout_s(page.name, group.link))
+                bed.weights[page.name] = page.learn(bed.track, group.schemes, timeout_s(page.name, group.link))
         weights = {name: asdict(weight) for name, weight in bed.weights.items()}
         messages.put(Message(number, weights=weights, absent=bed.absent))
         for turn in group.turns(seed):
             if turn.contender in bed.absent:
                 continue
             runs = measure(
-                bed.ground, pages[turn.page], bed.contenders[turn.contender], turn,
+                bed.track, pages[turn.page], bed.contenders[turn.contender], turn,
                 warm=turn.contender in group.warm, timeout_s=timeout_s(turn.page, group.link),
                 second=seconds.get(turn.page), pictures=group.pictures,
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The framework of every comparison: a contender is a program that runs for a while on a ground of its own kind.
+"""The framework of every comparison: a contender is a program that runs for a while on a track of its own kind.
 
 `harness/lab/contenders` compares ways over a slow link. `bench/contenders.py` compares programs on one core.
 """
@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 
 @dataclass
-class Ground:
+class Track:
     """The place where contenders run."""
 
     folder: Path
@@ -25,17 +25,17 @@ class Ground:
         return path
 
 
-OnGround = TypeVar("OnGround", bound=Ground)
+OnTrack = TypeVar("OnTrack", bound=Track)
 
 
-class Contender(ABC, Generic[OnGround]):
+class Contender(ABC, Generic[OnTrack]):
     """One of those that are compared."""
 
     name: str
     """In JSON, in tables, on command lines."""
 
     @abstractmethod
-    def started(self, ground: OnGround) -> AbstractContextManager[Any]:
+    def started(self, track: OnTrack) -> AbstractContextManager[Any]:
         """A context manager: its processes run."""
 
     def missing(self) -> str | None:

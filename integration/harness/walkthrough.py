@@ -119,7 +119,7 @@ class Machine:
                 self._stack.enter_context(service).wait_for_output("ready", 120)
 
 
-class Desk:
+class Typist:
     """Types commands. A command that a machine of a test cannot run is one of `_instead`; every other one is run as it
     is written."""
 

@@ -24,12 +24,12 @@ def connections(folder: Path, group: Group, seed: int) -> dict[str, Any]:
     everybody = [contender(name) for name in group.contenders]
     figures: dict[str, float] = {}
     with standing(folder, group.link, pages, everybody, seed=seed, weighed=False) as bed:
-        ground = bed.ground
-        link = ground.line.link
+        track = bed.track
+        link = track.line.link
         assert link
         for name, one in bed.contenders.items():
             incomplete = 0
-            with one.engaged(ground), browser(folder, ground.line.clients, ground.authority) as fresh:
+            with one.engaged(track), browser(folder, track.line.clients, track.authority) as fresh:
                 link.reset()
                 for page in pages:
                     try:

@@ -60,14 +60,14 @@ def fairness(folder: Path, group: Group, seed: int) -> dict[str, Any]:
     figures: dict[str, float] = {}
     rows = []
     with standing(folder, group.link, [page], [split], seed=seed) as bed:
-        ground = bed.ground
-        link = ground.line.link
+        track = bed.track
+        link = track.line.link
         assert link
-        curl = Curl(folder, ground.line.clients)
+        curl = Curl(folder, track.line.clients)
         for name, (wanted, route) in SENDERS.items():
-            congestion_control = use_congestion_control(ground.line, *wanted)
-            with split.engaged(ground):
-                ground.line.set_client_route(*route)
+            congestion_control = use_congestion_control(track.line, *wanted)
+            with split.engaged(track):
+                track.line.set_client_route(*route)
                 link.reset()
                 first, second = (Transfer(curl, page.url("http")) for _ in range(2))
                 threads = [threading.Thread(target=one.run) for one in (first, second)]
@@ -82,7 +82,7 @@ def fairness(folder: Path, group: Group, seed: int) -> dict[str, Any]:
                 for thread in threads:
                     thread.join()
                 counted = link.statistics()["down"]
-                ground.line.set_client_route()
+                track.line.set_client_route()
             stem = f"fairness_{name.replace('-', '_')}"
             row = {
                 "sender": f"{name}, {congestion_control}" if name != congestion_control else name,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.admin import admin_socket, ask
-from harness.lab.bed import Bed, standing
+from harness.lab.bed import LinkBed, standing
 from harness.lab.contenders import contender
 from harness.lab.ideal import Weight, bound, timeout_s
 from harness.lab.measure import Run, measure
@@ -82,10 +82,10 @@ def _visitors(group: Group, name: str) -> int:
     return LATER if group.link_name == TODAY else 1
 
 
-def _visit(bed: Bed, page: Page, name: str, group: Group, visitor: int, *, last: bool) -> list[Run]:
+def _visit(bed: LinkBed, page: Page, name: str, group: Group, visitor: int, *, last: bool) -> list[Run]:
     template = Run("one-flight", group.link_name, page.name, "http", name, visitor)
     limit_s = timeout_s(page.name, group.link)
-    return measure(bed.ground, page, bed.contenders[name], template, warm=last, timeout_s=limit_s)
+    return measure(bed.track, page, bed.contenders[name], template, warm=last, timeout_s=limit_s)
 
 
 def _of_page(page: str, runs: dict[tuple[str, str, str], list[Run]], weight: Weight, group: Group) -> dict[str, float]:
@@ -119,9 +119,9 @@ def _of_page(page: str, runs: dict[tuple[str, str, str], list[Run]], weight: Wei
     return figures
 
 
-def _bundle(bed: Bed) -> dict[str, float]:
+def _bundle(bed: LinkBed) -> dict[str, float]:
     """Returns the unused share of the bundles, by the ground's own counters."""
-    state = bed.ground.folder_of("pair") / "ground" / "state"
+    state = bed.track.folder_of("pair") / "ground" / "state"
     text = ask(admin_socket(state), "/stats?filter=longhaul_bundling")
     counted = {}
     for line in text.splitlines():

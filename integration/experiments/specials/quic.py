@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.browser import Browser, Load, browser
-from harness.lab.bed import Bed, standing
+from harness.lab.bed import LinkBed, standing
 from harness.lab.contenders import contender
 from harness.lab.contenders.base import rules
 from harness.lab.ideal import timeout_s
@@ -70,26 +70,26 @@ def _row(page: str, way: str, loads: list[Load], problems: list[str]) -> dict[st
     }  # fmt: skip
 
 
-def _next_visit(bed: Bed, page: Page, way: str, timeout: float) -> Load:
-    ground = bed.ground
-    clients = ground.line.clients
+def _next_visit(bed: LinkBed, page: Page, way: str, timeout: float) -> Load:
+    track = bed.track
+    clients = track.line.clients
     # With this flag a browser accepts a local authority's certificate over QUIC. No request uses port 444, so only the
     # announcement can lead to QUIC.
-    trusted = "--origin-to-force-quic-on=" + ",".join(f"{host}:444" for host in ground.hosts)
-    with _engaged(bed, way), browser(ground.folder, clients, ground.authority, flags=(trusted,)) as known:
+    trusted = "--origin-to-force-quic-on=" + ",".join(f"{host}:444" for host in track.hosts)
+    with _engaged(bed, way), browser(track.folder, clients, track.authority, flags=(trusted,)) as known:
         known.load(page.url("https"), timeout_s=timeout)
         _leave_nothing_but_knowledge(known, clients)
         return known.load(page.url("https"), timeout_s=timeout)
 
 
 @contextmanager
-def _engaged(bed: Bed, way: str) -> Iterator[None]:
-    ground = bed.ground
-    with bed.contenders["direct" if way == "direct" else PAIR].engaged(ground):
+def _engaged(bed: LinkBed, way: str) -> Iterator[None]:
+    track = bed.track
+    with bed.contenders["direct" if way == "direct" else PAIR].engaged(track):
         if way != "refuse":
             yield
             return
-        with rules(ground.line.near, REFUSED, table="quic"):
+        with rules(track.line.near, REFUSED, table="quic"):
             yield
 
 

@@ -14,7 +14,7 @@ from harness.origins import Origins, Site
 from harness.topology import RESOLVER, site_addresses
 
 from .contenders import LinkContender
-from .contenders.base import LinkGround
+from .contenders.base import LinkTrack
 from .ideal import Weight, weigh
 from .line import Line
 from .links import Link
@@ -29,10 +29,10 @@ WAKES = 3
 
 
 @dataclass
-class Bed:
+class LinkBed:
     """The parts that stand, and the weights of the pages."""
 
-    ground: LinkGround
+    track: LinkTrack
     weights: dict[str, Weight]
     contenders: dict[str, LinkContender]
     absent: dict[str, str]
@@ -49,7 +49,7 @@ def standing(
     seed: int,
     weighed: bool = True,
     http3: bool = False,
-) -> Iterator[Bed]:
+) -> Iterator[LinkBed]:
     """Sets everything up, and takes it down in any case. `weighed` measures the pages' weights. With `http3` the
     origins speak HTTP/3 and announce it."""
     authority = Authority(folder)
@@ -69,14 +69,14 @@ def standing(
         weights = {
             page.name: weigh(page, site, line.internet, folder) for page in pages if weighed and isinstance(page, Page)
         }
-        ground = LinkGround(folder, line, link, authority, sorted(site.hosts))
+        track = LinkTrack(folder, line, link, authority, sorted(site.hosts))
         for one in present.values():
-            stack.enter_context(one.started(ground))
+            stack.enter_context(one.started(track))
         assert line.link
         wait_until_quiet(line.link, link.rtt_ms)
         for one in present.values():
-            _wake(ground, one, pages[0])
-        yield Bed(ground, weights, present, absent)
+            _wake(track, one, pages[0])
+        yield LinkBed(track, weights, present, absent)
 
 
 def use_congestion_control(line: Line, *names: str) -> str:
@@ -88,10 +88,10 @@ def use_congestion_control(line: Line, *names: str) -> str:
     return name
 
 
-def _wake(ground: LinkGround, one: LinkContender, page: ServedPage) -> None:
+def _wake(track: LinkTrack, one: LinkContender, page: ServedPage) -> None:
     """Sends one small request through the contender, so that its first connections are open before any load."""
-    curl = Curl(ground.folder, ground.line.clients, "--cacert", str(ground.authority.files.cert))
-    with one.engaged(ground):
+    curl = Curl(track.folder, track.line.clients, "--cacert", str(track.authority.files.cert))
+    with one.engaged(track):
         for scheme in one.schemes:
             url = page.url(scheme)
             # On the slowest links a resolver may time out before the response comes.

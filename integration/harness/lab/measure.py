@@ -17,7 +17,7 @@ from harness.moved import true_url
 from harness.waiting import Timeout
 
 from .contenders import LinkContender
-from .contenders.base import LinkGround
+from .contenders.base import LinkTrack
 from .line import FURTHER_PROXY_ADDRESSES
 from .pages import Page
 from .quiet import wait_until_quiet
@@ -102,7 +102,7 @@ def run_from(value: dict[str, Any]) -> Run:
 
 
 def measure(
-    ground: LinkGround,
+    track: LinkTrack,
     page: Page | SavedPage,
     contender: LinkContender,
     template: Run,
@@ -115,21 +115,21 @@ def measure(
     """Loads the page with a fresh browser. If `warm`, the same browser loads it once more. Then it goes on to `second`,
     if that is given. Runs have pictures if `pictures` is set."""
     with ExitStack() as stack:
-        flags = contender.flags(ground)
-        fresh = stack.enter_context(browser(ground.folder, ground.line.clients, ground.authority, flags=flags))
-        stack.enter_context(contender.engaged(ground))
+        flags = contender.flags(track)
+        fresh = stack.enter_context(browser(track.folder, track.line.clients, track.authority, flags=flags))
+        stack.enter_context(contender.engaged(track))
         visits: list[tuple[str, Page | SavedPage]] = [("cold", page)]
         visits += [("warm", page)] if warm else []
         visits += [("second", second)] if second else []
         runs: list[Run] = []
         for cache, visited in visits:
             if not runs or runs[0].complete:
-                runs.append(_load(ground, contender, fresh, visited, template, cache, timeout_s, picture=pictures))
+                runs.append(_load(track, contender, fresh, visited, template, cache, timeout_s, picture=pictures))
     return runs
 
 
 def _load(
-    ground: LinkGround,
+    track: LinkTrack,
     contender: LinkContender,
     fresh: Browser,
     page: Page | SavedPage,
@@ -141,12 +141,12 @@ def _load(
 ) -> Run:
     url = page.url(template.scheme)
     run = run_from({**template.as_dict(), "cache": cache})
-    link = ground.line.link
+    link = track.line.link
     assert link
-    quiet = cache == "warm" or not contender.settles or wait_until_quiet(link, ground.link.rtt_ms)
+    quiet = cache == "warm" or not contender.settles or wait_until_quiet(link, track.link.rtt_ms)
     link.reset()
     try:
-        settle_s = (ground.link.rtt_ms + SETTLE_MS) / 1000
+        settle_s = (track.link.rtt_ms + SETTLE_MS) / 1000
         load = fresh.load(url, timeout_s=timeout_s, settle_s=settle_s, shot_from=FIRST_PHOTO if picture else "")
     except (Timeout, DevToolsError) as problem:
         run.problem = str(problem)[:300]

@@ -17,7 +17,7 @@ from harness.origins import Site
 from harness.pages import saved_page
 
 from .contenders import contender
-from .contenders.base import LinkGround
+from .contenders.base import LinkTrack
 from .ideal import Weight
 from .tables import PageTable
 
@@ -53,13 +53,13 @@ class SavedPage:
         """Gives its hosts a place in the site."""
         self._page.add_to(site, addresses)
 
-    def learn(self, ground: LinkGround, schemes: tuple[str, ...], timeout_s: float) -> Weight:
+    def learn(self, track: LinkTrack, schemes: tuple[str, ...], timeout_s: float) -> Weight:
         """Loads it directly, twice for each scheme. Returns the weight of the last load, with headers."""
         direct = contender("direct")
         weight = 0
         for scheme, again in itertools.product(schemes, (False, True)):
-            with direct.engaged(ground), browser(ground.folder, ground.line.clients, ground.authority) as fresh:
-                load = fresh.load(self.url(scheme), timeout_s=timeout_s, settle_s=2 * ground.link.rtt_ms / 1000)
+            with direct.engaged(track), browser(track.folder, track.line.clients, track.authority) as fresh:
+                load = fresh.load(self.url(scheme), timeout_s=timeout_s, settle_s=2 * track.link.rtt_ms / 1000)
             loaded = _loaded(load, scheme)
             self._learnt[scheme] = sorted(loaded & set(self._learnt[scheme])) if again else sorted(loaded)
             weight = sum(one.bytes_on_wire for one in load.loaded())

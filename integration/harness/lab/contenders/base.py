@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.authority import Authority
-from harness.contenders import Contender, Ground
+from harness.contenders import Contender, Track
 from harness.namespaces import Namespace
 from harness.processes import Child
 from harness.waiting import Timeout, wait_for
@@ -22,7 +22,7 @@ TABLE = "contender"
 
 
 @dataclass
-class LinkGround(Ground):
+class LinkTrack(Track):
     """One bed's namespaces, link and names, and the addresses and ports of it that nobody has yet."""
 
     line: Line
@@ -42,7 +42,7 @@ class LinkGround(Ground):
         return next(self._ports)
 
 
-class LinkContender(Contender[LinkGround]):
+class LinkContender(Contender[LinkTrack]):
     """One way from the browser over the link to the origins. Its processes run for as long as the bed stands."""
 
     title: str
@@ -57,10 +57,10 @@ class LinkContender(Contender[LinkGround]):
     """Inotify instances that its processes open."""
 
     @abstractmethod
-    def engaged(self, ground: LinkGround) -> AbstractContextManager[Any]:
+    def engaged(self, track: LinkTrack) -> AbstractContextManager[Any]:
         """A context manager: clients are sent to it, for one load."""
 
-    def flags(self, ground: LinkGround) -> tuple[str, ...]:  # noqa: ARG002 - what others need
+    def flags(self, track: LinkTrack) -> tuple[str, ...]:  # noqa: ARG002 - what others need
         """Further flags of the browser."""
         return ()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
-from .base import LinkContender, LinkGround
+from .base import LinkContender, LinkTrack
 
 
 class Direct(LinkContender):
@@ -14,10 +14,10 @@ class Direct(LinkContender):
     title = "direct"
     about = "No proxy: packets are routed to the origins, names are asked of the resolver behind the link."
 
-    def started(self, ground: LinkGround) -> AbstractContextManager[None]:  # noqa: ARG002 - nothing to start
+    def started(self, track: LinkTrack) -> AbstractContextManager[None]:  # noqa: ARG002 - nothing to start
         """Nothing runs."""
         return nullcontext()
 
-    def engaged(self, ground: LinkGround) -> AbstractContextManager[None]:  # noqa: ARG002 - nothing to set
+    def engaged(self, track: LinkTrack) -> AbstractContextManager[None]:  # noqa: ARG002 - nothing to set
         """Nothing is set."""
         return nullcontext()

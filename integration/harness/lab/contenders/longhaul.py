@@ -15,7 +15,7 @@ from harness.pep import STEERED, Pep, derived, gateway_config, write_config
 from harness.topology import CLIENT_DEVICE
 
 from .. import watches
-from .base import LinkContender, LinkGround, intercept, rules, sysctls
+from .base import LinkContender, LinkTrack, intercept, rules, sysctls
 
 
 @dataclass
@@ -37,18 +37,16 @@ class Edge(LinkContender):
     watches: int = watches.EDGE
 
     @contextmanager
-    def started(self, ground: LinkGround) -> Iterator[None]:
+    def started(self, track: LinkTrack) -> Iterator[None]:
         """Envoy and CoreDNS run."""
-        with Pep(
-            self.write_config(ground), self._folder(ground), ground.line.gateway, trusted=ground.authority.files.cert
-        ):
+        with Pep(self.write_config(track), self._folder(track), track.line.gateway, trusted=track.authority.files.cert):
             yield
 
     @contextmanager
-    def engaged(self, ground: LinkGround) -> Iterator[None]:
+    def engaged(self, track: LinkTrack) -> Iterator[None]:
         """The gateway does what `longhaul host` prints: rules, the client route, kernel settings."""
-        gateway, path = ground.line.gateway, self._folder(ground) / "longhaul.yaml"
-        address, *shards = self._addresses(ground)
+        gateway, path = track.line.gateway, self._folder(track) / "longhaul.yaml"
+        address, *shards = self._addresses(track)
         # Shards are addresses of one listener.
         own = tuple(f"ip daddr {one} tcp dport {port} dnat to {address}:{port}" for one in shards for port in (80, 443))
         lines = []
@@ -59,30 +57,30 @@ class Edge(LinkContender):
         with ExitStack() as stack:
             stack.enter_context(rules(gateway, intercept(CLIENT_DEVICE, *lines, own=own)))
             stack.enter_context(sysctls(gateway, tcp_slow_start_after_idle=0))
-            ground.line.set_client_route(*route_options(path))
-            stack.callback(ground.line.set_client_route)
+            track.line.set_client_route(*route_options(path))
+            stack.callback(track.line.set_client_route)
             yield
 
-    def _folder(self, ground: LinkGround) -> Path:
-        return ground.folder_of(self.name)
+    def _folder(self, track: LinkTrack) -> Path:
+        return track.folder_of(self.name)
 
-    def _addresses(self, ground: LinkGround) -> list[str]:
+    def _addresses(self, track: LinkTrack) -> list[str]:
         # A file in its folder holds them: a contender serves many beds and has no state.
-        note = self._folder(ground) / "addresses"
+        note = self._folder(track) / "addresses"
         if not note.exists():
-            note.write_text(" ".join(ground.take_addresses(self.addresses)))
+            note.write_text(" ".join(track.take_addresses(self.addresses)))
         return note.read_text().split()
 
-    def write_config(self, ground: LinkGround) -> Path:
-        folder, addresses = self._folder(ground), self._addresses(ground)
+    def write_config(self, track: LinkTrack) -> Path:
+        folder, addresses = self._folder(track), self._addresses(track)
         # All addresses share one certificate. A browser names no address in its first packet, so none can be chosen.
-        terminate = [{"names": addresses, **ground.authority.issue(*addresses).as_dict()}]
+        terminate = [{"names": addresses, **track.authority.issue(*addresses).as_dict()}]
         sections: dict[str, Any] = {
-            "link": ground.link.setting,
+            "link": track.link.setting,
             "proxy": {"addresses": addresses, "secure_names": addresses if self.secure else []},
             "listen": {
                 "http": "{}:80", "tls": "{}:443", "dns": "{}:53" if self.steering else "off",
-                "metrics": f"127.0.0.1:{ground.take_port()}",
+                "metrics": f"127.0.0.1:{track.take_port()}",
             },
             **({"tls": {"terminate": terminate}} if self.secure else {}),
             **self.sections,
@@ -91,7 +89,7 @@ class Edge(LinkContender):
         if not self.steering:
             sections["dns"] = {}
         config = gateway_config(folder, None, **sections)
-        return write_config(folder, config, ground.hosts)
+        return write_config(folder, config, track.hosts)
 
 
 def route_options(config: Path) -> list[str]:

@@ -13,7 +13,7 @@ from harness.pair import REDIRECTS, Ends, running, write_pair
 from .. import watches
 from ..line import FAR, NEAR_DEVICE, NEAR_HOME
 from ..quiet import wait_until_quiet
-from .base import LinkContender, LinkGround, intercept, rules, sysctls
+from .base import LinkContender, LinkTrack, intercept, rules, sysctls
 from .longhaul import receive_buffers, route_options
 
 NOBODY = "nobody.example.org"
@@ -41,56 +41,56 @@ class LonghaulPair(LinkContender):
     """All names are on the list, so the near box resolves them at once."""
 
     @contextmanager
-    def started(self, ground: LinkGround) -> Iterator[None]:
+    def started(self, track: LinkTrack) -> Iterator[None]:
         """Both boxes run."""
-        with self._running(ground):
+        with self._running(track):
             # Envoy counts a connection from its first packet, before it has a window. All connections are open only
             # when the link is quiet.
-            assert ground.line.link
-            wait_until_quiet(ground.line.link, ground.link.rtt_ms)
-            ground.line.set_near_route()
+            assert track.line.link
+            wait_until_quiet(track.line.link, track.link.rtt_ms)
+            track.line.set_near_route()
             yield
 
     @contextmanager
-    def _running(self, ground: LinkGround) -> Iterator[None]:
+    def _running(self, track: LinkTrack) -> Iterator[None]:
         """Both boxes run, and their pipe is open."""
-        ends = Ends(ground.line.near, NEAR_HOME, ground.line.gateway, FAR)
-        trusted = ground.authority.files.cert
-        folder, setting = self._folder(ground), ground.link.setting
+        ends = Ends(track.line.near, NEAR_HOME, track.line.gateway, FAR)
+        trusted = track.authority.files.cert
+        folder, setting = self._folder(track), track.link.setting
         # A connection takes the windows of its route when it opens. The connections of a pair stay open, so the route
         # is set before them.
         changes = {"page": self.page, "compress": self.compress}
-        files = write_pair(folder, ends, setting, steered=ground.hosts if self.steers else [NOBODY], **changes)
-        ground.line.set_near_route(*route_options(files.remote))
-        buffers = receive_buffers(files.remote, ground.line.near, NEAR_DEVICE)
+        files = write_pair(folder, ends, setting, steered=track.hosts if self.steers else [NOBODY], **changes)
+        track.line.set_near_route(*route_options(files.remote))
+        buffers = receive_buffers(files.remote, track.line.near, NEAR_DEVICE)
         with (
-            sysctls(ground.line.near, **buffers),
+            sysctls(track.line.near, **buffers),
             running(files, ends, trusted=trusted) as both,
         ):
             both.until_piped()
             yield
 
     @contextmanager
-    def engaged(self, ground: LinkGround) -> Iterator[None]:
+    def engaged(self, track: LinkTrack) -> Iterator[None]:
         """The near box takes web and DNS traffic. Both ends of the link have the derived windows."""
-        options = route_options(self._folder(ground) / "remote" / "longhaul.yaml")
+        options = route_options(self._folder(track) / "remote" / "longhaul.yaml")
         with (
-            rules(ground.line.near, intercept(NEAR_DEVICE, *REDIRECTS)),
-            sysctls(ground.line.near, tcp_slow_start_after_idle=0),
-            sysctls(ground.line.gateway, tcp_slow_start_after_idle=0),
+            rules(track.line.near, intercept(NEAR_DEVICE, *REDIRECTS)),
+            sysctls(track.line.near, tcp_slow_start_after_idle=0),
+            sysctls(track.line.gateway, tcp_slow_start_after_idle=0),
         ):
-            ground.line.set_near_route(*options)
+            track.line.set_near_route(*options)
             try:
                 yield
             finally:
-                ground.line.set_near_route()
+                track.line.set_near_route()
 
-    def remote_state(self, ground: LinkGround) -> Path:
+    def remote_state(self, track: LinkTrack) -> Path:
         """Returns the state folder of the remote."""
-        return self._folder(ground) / "remote" / "state"
+        return self._folder(track) / "remote" / "state"
 
-    def _folder(self, ground: LinkGround) -> Path:
-        return ground.folder_of("pair")
+    def _folder(self, track: LinkTrack) -> Path:
+        return track.folder_of("pair")
 
 
 class LonghaulPairBundling(LonghaulPair):
@@ -124,15 +124,15 @@ class LonghaulPairStarted(LonghaulPairDefault):
     settles = False
 
     @contextmanager
-    def started(self, ground: LinkGround) -> Iterator[None]:  # noqa: ARG002 - each load starts its own
+    def started(self, track: LinkTrack) -> Iterator[None]:  # noqa: ARG002 - each load starts its own
         """Nothing runs between loads."""
         yield
 
     @contextmanager
-    def engaged(self, ground: LinkGround) -> Iterator[None]:
+    def engaged(self, track: LinkTrack) -> Iterator[None]:
         """Both boxes start, and take the traffic."""
-        shutil.rmtree(self._folder(ground), ignore_errors=True)
-        with self._running(ground), super().engaged(ground):
+        shutil.rmtree(self._folder(track), ignore_errors=True)
+        with self._running(track), super().engaged(track):
             yield
 
 

@@ -13,7 +13,7 @@ from harness.processes import Child
 from harness.topology import CLIENT_DEVICE
 
 from ..line import FAR, NEAR_DEVICE
-from .base import LinkContender, LinkGround, intercept, rules, sysctls, wait_for_port
+from .base import LinkContender, LinkTrack, intercept, rules, sysctls, wait_for_port
 from .longhaul import Edge, route_options
 
 HTTP, TLS, PIPE = 15080, 15443, 15090
@@ -37,25 +37,25 @@ class SplitTcp(LinkContender):
         )  # fmt: skip
 
     @contextmanager
-    def started(self, ground: LinkGround) -> Iterator[None]:
+    def started(self, track: LinkTrack) -> Iterator[None]:
         """Envoy runs on the gateway, one for both variants."""
         configuration = _bootstrap(
-            ground.take_port(),
+            track.take_port(),
             [_tcp_listener("http", HTTP, "origin"), _tcp_listener("tls", TLS, "origin")],
             [_origin()],
         )
         with ExitStack() as stack:
-            if not _runs(ground, "split"):
-                stack.enter_context(_envoy(ground, "split", ground.line.gateway, configuration))
+            if not _runs(track, "split"):
+                stack.enter_context(_envoy(track, "split", track.line.gateway, configuration))
             yield
 
     @contextmanager
-    def engaged(self, ground: LinkGround) -> Iterator[None]:
+    def engaged(self, track: LinkTrack) -> Iterator[None]:
         """Both ports are redirected."""
         with ExitStack() as stack:
-            stack.enter_context(rules(ground.line.gateway, _redirects(CLIENT_DEVICE)))
+            stack.enter_context(rules(track.line.gateway, _redirects(CLIENT_DEVICE)))
             if self._window:
-                stack.enter_context(sized_windows(ground))
+                stack.enter_context(sized_windows(track))
             yield
 
 
@@ -71,51 +71,51 @@ class Http2Pair(LinkContender):
     )
 
     @contextmanager
-    def started(self, ground: LinkGround) -> Iterator[None]:
+    def started(self, track: LinkTrack) -> Iterator[None]:
         """Both boxes run."""
-        far = _bootstrap(ground.take_port(), [_pipe_end()], [_origin(by_header=True)])
-        near = _bootstrap(ground.take_port(), [_requests_listener(), _connect_listener()], [_pipe()])
+        far = _bootstrap(track.take_port(), [_pipe_end()], [_origin(by_header=True)])
+        near = _bootstrap(track.take_port(), [_requests_listener(), _connect_listener()], [_pipe()])
         with (
-            _envoy(ground, "pair-far", ground.line.gateway, far),
-            _envoy(ground, "pair-near", ground.line.near, near),
+            _envoy(track, "pair-far", track.line.gateway, far),
+            _envoy(track, "pair-near", track.line.near, near),
         ):
             yield
 
     @contextmanager
-    def engaged(self, ground: LinkGround) -> Iterator[None]:
+    def engaged(self, track: LinkTrack) -> Iterator[None]:
         """The near box takes both ports."""
-        with rules(ground.line.near, _redirects(NEAR_DEVICE)), sized_windows(ground):
+        with rules(track.line.near, _redirects(NEAR_DEVICE)), sized_windows(track):
             yield
 
 
 @contextmanager
-def sized_windows(ground: LinkGround) -> Iterator[None]:
+def sized_windows(track: LinkTrack) -> Iterator[None]:
     """The routes and settings that Longhaul's edge would have on this link."""
     edge = Edge("window", "", "")
-    path = ground.folder_of("window") / "longhaul.yaml"
+    path = track.folder_of("window") / "longhaul.yaml"
     if not path.exists():
-        edge.write_config(ground)
+        edge.write_config(track)
     options = route_options(path)
     with (
-        sysctls(ground.line.gateway, tcp_slow_start_after_idle=0),
-        sysctls(ground.line.near, tcp_slow_start_after_idle=0),
+        sysctls(track.line.gateway, tcp_slow_start_after_idle=0),
+        sysctls(track.line.near, tcp_slow_start_after_idle=0),
     ):
-        ground.line.set_client_route(*options)
-        ground.line.set_near_route(*options)
+        track.line.set_client_route(*options)
+        track.line.set_near_route(*options)
         try:
             yield
         finally:
-            ground.line.set_client_route()
-            ground.line.set_near_route()
+            track.line.set_client_route()
+            track.line.set_near_route()
 
 
-def _runs(ground: LinkGround, name: str) -> bool:
-    return (ground.folder / name / "envoy.json").exists()
+def _runs(track: LinkTrack, name: str) -> bool:
+    return (track.folder / name / "envoy.json").exists()
 
 
 @contextmanager
-def _envoy(ground: LinkGround, name: str, namespace: Namespace, configuration: dict[str, Any]) -> Iterator[None]:
-    folder = ground.folder_of(name)
+def _envoy(track: LinkTrack, name: str, namespace: Namespace, configuration: dict[str, Any]) -> Iterator[None]:
+    folder = track.folder_of(name)
     path = folder / "envoy.json"
     path.write_text(json.dumps(configuration, indent=1))
     line = [built("envoy"), "-c", path, "--disable-hot-restart", "--log-level", "warning", "--concurrency", "2"]

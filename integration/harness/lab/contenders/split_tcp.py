@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.processes import Child
 from harness.topology import CLIENT_DEVICE, RESOLVER
 
-from .base import LinkContender, LinkGround, intercept, rules, wait_for_port
+from .base import LinkContender, LinkTrack, intercept, rules, wait_for_port
 
 STREAM_MODULE = Path("/usr/lib/nginx/modules/ngx_stream_module.so")
 
@@ -27,20 +27,20 @@ class SplitTcpPeer(LinkContender):
         """Writes the configuration into `folder`, and returns the command of the program in the foreground."""
 
     @contextmanager
-    def started(self, ground: LinkGround) -> Iterator[None]:
+    def started(self, track: LinkTrack) -> Iterator[None]:
         """The program runs on the gateway."""
-        folder = ground.folder_of(self.name)
-        with Child(ground.line.gateway.inside(self.command(folder)), folder / "log") as child:
+        folder = track.folder_of(self.name)
+        with Child(track.line.gateway.inside(self.command(folder)), folder / "log") as child:
             for port in self.ports:
-                wait_for_port(ground.line.gateway, port, child)
+                wait_for_port(track.line.gateway, port, child)
             yield
 
     @contextmanager
-    def engaged(self, ground: LinkGround) -> Iterator[None]:
+    def engaged(self, track: LinkTrack) -> Iterator[None]:
         """Both ports are redirected."""
         http, tls = self.ports
         chain = intercept(CLIENT_DEVICE, f"tcp dport 80 redirect to :{http}", f"tcp dport 443 redirect to :{tls}")
-        with rules(ground.line.gateway, chain):
+        with rules(track.line.gateway, chain):
             yield
 
 

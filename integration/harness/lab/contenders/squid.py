@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.processes import Child
 from harness.topology import CLIENT_DEVICE, PROXY, RESOLVER
 
-from .base import LinkContender, LinkGround, intercept, rules
+from .base import LinkContender, LinkTrack, intercept, rules
 
 CONFIGURATION = """\
 http_port {told}
@@ -56,27 +56,27 @@ class Squid(LinkContender):
         return None if shutil.which("squid") else "the command squid is not installed (Debian package squid)"
 
     @contextmanager
-    def started(self, ground: LinkGround) -> Iterator[None]:
+    def started(self, track: LinkTrack) -> Iterator[None]:
         """Squid runs on the gateway."""
-        with running_squid(ground, ground.folder_of(self.name), self._ports):
+        with running_squid(track, track.folder_of(self.name), self._ports):
             yield
 
     @contextmanager
-    def engaged(self, ground: LinkGround) -> Iterator[None]:
+    def engaged(self, track: LinkTrack) -> Iterator[None]:
         """The gateway redirects port 80, unless the browser's settings name the proxy."""
         if self.told:
             yield
             return
-        with rules(ground.line.gateway, intercept(CLIENT_DEVICE, f"tcp dport 80 redirect to :{self._ports[1]}")):
+        with rules(track.line.gateway, intercept(CLIENT_DEVICE, f"tcp dport 80 redirect to :{self._ports[1]}")):
             yield
 
-    def flags(self, ground: LinkGround) -> tuple[str, ...]:  # noqa: ARG002 - the address is always the same
+    def flags(self, track: LinkTrack) -> tuple[str, ...]:  # noqa: ARG002 - the address is always the same
         """The browser's setting."""
         return (f"--proxy-server=http://{PROXY}:{self._ports[0]}",) if self.told else ()
 
 
 @contextmanager
-def running_squid(ground: LinkGround, folder: Path, ports: tuple[int, int]) -> Iterator[None]:
+def running_squid(track: LinkTrack, folder: Path, ports: tuple[int, int]) -> Iterator[None]:
     """Runs Squid on the gateway, with a port for clients that know it and one for intercepted connections."""
     config = folder / "squid.conf"
     told, transparent = ports
@@ -84,7 +84,7 @@ def running_squid(ground: LinkGround, folder: Path, ports: tuple[int, int]) -> I
     # The service's name is the name of its shared memory, and other beds have a Squid, too.
     service = f"lh{os.getpid()}p{told}"
     line = ["squid", "-N", "-d1", "-n", service, "-f", config]
-    with Child(ground.line.gateway.inside(line), folder / "squid.log") as child:
+    with Child(track.line.gateway.inside(line), folder / "squid.log") as child:
         child.wait_for_output("Accepting NAT intercepted")
         yield
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from harness.topology import CLIENT_DEVICE
 from harness.waiting import wait_for
 
-from .base import LinkContender, LinkGround, intercept, rules
+from .base import LinkContender, LinkTrack, intercept, rules
 from .squid import running_squid
 
 PORT, SQUID_PORTS = 3150, (3148, 3149)
@@ -41,19 +41,19 @@ class Ziproxy(LinkContender):
         return f"{absent[0]} is not installed (Debian package {absent[0]})" if absent else None
 
     @contextmanager
-    def started(self, ground: LinkGround) -> Iterator[None]:
+    def started(self, track: LinkTrack) -> Iterator[None]:
         """Both run on the gateway. ziproxy has no mode for the foreground, so it is stopped by its own command."""
-        folder = ground.folder_of(self.name)
+        folder = track.folder_of(self.name)
         config, number = folder / "ziproxy.conf", folder / "ziproxy.pid"
         config.write_text(CONFIGURATION.format(port=PORT, squid=SQUID_PORTS[0]))
-        gateway = ground.line.gateway
+        gateway = track.line.gateway
         # The redirected connections arrive at loopback.
         gateway.sysctl(f"net.ipv4.conf.{CLIENT_DEVICE}.route_localnet", 1)
 
         def listens() -> bool:
             return f":{PORT} " in gateway.run("ss", "-Hltn").stdout
 
-        with running_squid(ground, folder, SQUID_PORTS):
+        with running_squid(track, folder, SQUID_PORTS):
             gateway.run("ziproxy", "-d", "-c", config, "-p", number)
             try:
                 wait_for(f"ziproxy on port {PORT}", listens, 20.0)
@@ -63,8 +63,8 @@ class Ziproxy(LinkContender):
                 wait_for("the end of ziproxy", lambda: not listens(), 20.0)
 
     @contextmanager
-    def engaged(self, ground: LinkGround) -> Iterator[None]:
+    def engaged(self, track: LinkTrack) -> Iterator[None]:
         """Port 80 goes to ziproxy."""
         chain = intercept(CLIENT_DEVICE, f"tcp dport 80 dnat to 127.0.0.1:{PORT}")
-        with rules(ground.line.gateway, chain):
+        with rules(track.line.gateway, chain):
             yield
