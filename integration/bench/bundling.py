@@ -27,7 +27,8 @@ from harness import figures as report
 from harness.artifacts import REPOSITORY, Missing
 from harness.browser import Browser, browser
 from harness.corpus import saved_pages
-from harness.web import Request, Response, web_server
+from harness.http1 import Message
+from harness.web import Response, web_server
 
 RESULTS = REPOSITORY / "target/bench/bundling.json"
 TARGETS = (
@@ -82,11 +83,9 @@ def origin(all_cases: list[Case]) -> Iterator[int]:
     """Serves every page's objects, and a stub for every other URL."""
     objects = {_plain(url): one for case in all_cases for url, one in case.objects.items()}
 
-    def respond(request: Request) -> Response:
-        known = objects.get(_plain(f"http://{request.fields['Host']}{request.target}"))
-        kind, body = (
-            (known[0], known[1].read_bytes()) if known else _stub(request.target, request.fields.get("Accept", ""))
-        )
+    def respond(request: Message) -> Response:
+        known = objects.get(_plain(f"http://{request.get('host')}{request.target}"))
+        kind, body = (known[0], known[1].read_bytes()) if known else _stub(request.target, request.get("accept") or "")
         return Response(body, kind, {"Cache-Control": "max-age=600"})
 
     with web_server(respond) as port:

@@ -28,8 +28,9 @@ from bench import images
 from harness.artifacts import REPOSITORY, Missing, corpora, scratch
 from harness.figures import at_most, table, verdicts, write
 from harness.grounds import WWW, GroundsBed, grounds
+from harness.http1 import Message
 from harness.waiting import wait_for
-from harness.web import Request, Response, web_server
+from harness.web import Response, web_server
 
 TARGETS = [
     at_most("html_vs_gzip6", 0.93),
@@ -75,7 +76,7 @@ def _files(folder: Path, pattern: str) -> list[bytes]:
 def origin(bodies: dict[str, Body]) -> Iterator[str]:
     """Serves the bodies by path. Yields the address and the port."""
 
-    def respond(request: Request) -> Response:
+    def respond(request: Message) -> Response:
         body = bodies.get(request.target, Body("text/plain", b"none"))
         return Response(body.content, body.kind, {"Content-Encoding": body.coding} if body.coding else {})
 

@@ -12,7 +12,8 @@ from bench.counted import Counted
 from harness.artifacts import REPOSITORY
 from harness.figures import at_most
 from harness.grounds import GroundsBed, grounds
-from harness.web import Request, Response, web_server
+from harness.http1 import Message
+from harness.web import Response, web_server
 
 TARGETS = [at_most("delta_panics", 0), at_most("private_bases", 0)]
 MADE_PAGES, QUICK_PAGES = 18_000, 1_000
@@ -74,7 +75,7 @@ def private_bases() -> int:
     """Loads private pages with a token. Each follows a public page of its site that has none or all of it.
     Returns the kinds of private page whose bytes on the pipe of a pair tell the two apart."""
 
-    def respond(request: Request) -> Response:
+    def respond(request: Message) -> Response:
         kind, _, number = request.target[1:].partition("/")
         if kind == "guess":
             return Response(_page(TOKEN[: int(number)]), "text/html")

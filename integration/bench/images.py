@@ -24,9 +24,10 @@ from PIL import Image, ImageOps
 
 from harness.artifacts import Missing, built, corpora
 from harness.figures import at_least, at_most
+from harness.http1 import Message
 from harness.image_box import image_box
 from harness.ssimulacra2 import scores
-from harness.web import Request, Response, web_server
+from harness.web import Response, web_server
 
 TARGETS = [
     at_most("jpeg_bytes_vs_original", 0.5),
@@ -136,7 +137,7 @@ def failed_requests(files: list[Path], folder: Path) -> tuple[float, dict[str, f
     whole variant, and how many requests and kills there were."""
     images = [file.read_bytes() for file in files]
 
-    def respond(request: Request) -> Response:
+    def respond(request: Message) -> Response:
         return Response(images[int(request.target.strip("/").split("?")[0])], "image/jpeg")
 
     outcomes: list[bool] = []

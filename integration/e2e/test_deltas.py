@@ -9,15 +9,15 @@ import re
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.grounds import GroundsBed, grounds
+from harness.http1 import Message, Origin, message
 from harness.pep import command
 from harness.processes import is_running
 from harness.waiting import wait_for
@@ -35,7 +35,7 @@ def article(site: str, number: int) -> bytes:
 
 
 @dataclass
-class Origin:
+class Pages:
     """Serves what a test has put there, by site and path, and remembers the requests."""
 
     bodies: dict[tuple[str, str], tuple[dict[str, str], bytes]] = field(default_factory=dict)
@@ -49,37 +49,23 @@ class Origin:
         self.bodies[site, path] = ({**HTML, **more}, body)
         return body
 
-    def handler(self) -> type[BaseHTTPRequestHandler]:
-        """Returns the class that serves."""
-        own = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                own.asked.append({name.lower(): value for name, value in self.headers.items()})
-                fields, body = own.bodies.get((self.headers["Host"], self.path), (HTML, b"none"))
-                self.send_response(200)
-                for name, value in {**fields, "Content-Length": str(len(body))}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                half = len(body) // 2 if self.path == "/slow" else len(body)
-                self.wfile.write(body[:half])
-                if half < len(body):
-                    own.rest.wait(30)
-                    self.wfile.write(body[half:])
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        return Handler
+    def __call__(self, request: Message) -> Iterator[bytes]:
+        self.asked.append({name.decode(): value.decode() for name, value in request.fields})
+        fields, body = self.bodies.get((request.get("host") or "", request.target), (HTML, b"none"))
+        told = {**fields, "Content-Length": str(len(body))}
+        half = len(body) // 2 if request.target == "/slow" else len(body)
+        head = [(name.encode(), value.encode()) for name, value in told.items()]
+        yield message(b"HTTP/1.1 200 OK", head, body[:half])
+        if half < len(body):
+            self.rest.wait(30)
+            yield body[half:]
 
 
 @dataclass
 class Bed:
     """A pair before the origin."""
 
-    origin: Origin
+    origin: Pages
     pair: GroundsBed
 
     def load(self, site: str, path: str, **fields: str) -> tuple[http.client.HTTPResponse, bytes]:
@@ -113,18 +99,13 @@ class Bed:
 @contextmanager
 def standing(folder: Path, **settings: Any) -> Iterator[Bed]:
     """Runs a pair before an origin."""
-    origin = Origin()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), origin.handler())
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    address = f"127.0.0.1:{server.server_address[1]}"
-    try:
-        hosts = [f"{name}.{site}" for site in SITES for name in ("www", "mail")]
+    pages = Pages()
+    hosts = [f"{name}.{site}" for site in SITES for name in ("www", "mail")]
+    with closing(Origin(pages)) as origin:
+        address = f"127.0.0.1:{origin.port}"
         with grounds(folder, 1, origin=address, hosts=hosts, warm=0, **settings) as pair:
-            yield Bed(origin, pair)
-    finally:
-        origin.rest.set()
-        server.shutdown()
-        server.server_close()
+            yield Bed(pages, pair)
+        pages.rest.set()
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from harness.desk import WWW, Desk
+from harness.http1 import Message
 from harness.pep import Pep
 from harness.waiting import wait_for
-from harness.web import Request, Response, web_server
+from harness.web import Response, web_server
 
 OWN_TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -19,7 +20,7 @@ def collector() -> Iterator[tuple[int, list[bytes]]]:
     """A port that accepts spans, and the spans that arrived."""
     received: list[bytes] = []
 
-    def accept(request: Request) -> Response:
+    def accept(request: Message) -> Response:
         received.append(request.target.encode() + b" " + request.body)
         return Response()
 

@@ -40,6 +40,16 @@ class Message:
         """The status of a response, or 0 if none came."""
         return int(self.line.split(b" ")[1]) if self.line else 0
 
+    @property
+    def method(self) -> str:
+        """The method of a request."""
+        return self.line.split(b" ")[0].decode()
+
+    @property
+    def target(self) -> str:
+        """The target of a request."""
+        return self.line.split(b" ")[1].decode()
+
     def all(self, name: str) -> list[str]:
         """Returns the values of the fields of a name."""
         return [value.decode("latin-1") for known, value in self.fields if known.lower() == name.encode()]
@@ -119,7 +129,7 @@ class Origin:
     """An origin that sends the pieces that its function `answer` yields for a request, and records every request. After
     an upgrade it echoes. A response without pieces ends the connection, and so does one that says so."""
 
-    def __init__(self, answer: Callable[[Message], Iterable[bytes]]) -> None:
+    def __init__(self, answer: Callable[[Message], Iterable[bytes]], port: int = 0) -> None:
         self.requests: list[Message] = []
         self.answer = answer
         origin = self
@@ -134,7 +144,7 @@ class Origin:
             allow_reuse_address = True
             request_queue_size = 128
 
-        self._server = Server(("127.0.0.1", 0), Handler)
+        self._server = Server(("127.0.0.1", port), Handler)
         self.port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-
-@dataclass(frozen=True)
-class Request:
-    """A request with its whole body."""
-
-    method: str
-    target: str
-    body: bytes
-    fields: Mapping[str, str]
-    """The header fields. A lookup ignores case."""
+from .http1 import Message, Origin, message
 
 
 @dataclass(frozen=True)
@@ -29,45 +18,16 @@ class Response:
     fields: Mapping[str, str] = field(default_factory=dict)
     """Further header fields."""
 
+    def message(self, request: Message) -> bytes:
+        """Returns it as it is sent, with status 200."""
+        kind = {"content-type": self.media_type} if self.media_type else {}
+        told = {"content-length": str(len(self.body)), **kind, **self.fields}
+        fields = [(name.encode(), value.encode()) for name, value in told.items()]
+        return message(b"HTTP/1.1 200 OK", fields, b"" if request.method == "HEAD" else self.body)
+
 
 @contextmanager
-def web_server(respond: Callable[[Request], Response], port: int = 0) -> Iterator[int]:
-    """Serves GET and POST with status 200, on a free port unless one is given. Yields the port."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            response = respond(Request(self.command, self.path, self._body(), dict(self.headers)))
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(response.body)))
-            if response.media_type:
-                self.send_header("Content-Type", response.media_type)
-            for name, value in response.fields.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(response.body)
-
-        do_POST = do_GET  # noqa: N815 - the name is that of the library
-
-        def _body(self) -> bytes:
-            if "chunked" not in self.headers.get("transfer-encoding", ""):
-                return self.rfile.read(int(self.headers.get("content-length", 0)))
-            body = b""
-            while size := int(self.rfile.readline(), 16):
-                body += self.rfile.read(size)
-                self.rfile.readline()
-            return body
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Is silent."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+def web_server(respond: Callable[[Message], Response], port: int = 0) -> Iterator[int]:
+    """Serves GET and POST, on a free port unless one is given. Yields the port."""
+    with closing(Origin(lambda request: [respond(request).message(request)], port)) as origin:
+        yield origin.port
