@@ -15,8 +15,6 @@ ARCHIVE_FILES = 300
 LARGE_BYTES = 5_000_000
 PARTIAL_BYTES = 40_000
 """The part of the archive that a resumed download has already."""
-UNDERSCORE = "other_host"
-"""The first label of a host that DNS and browsers accept."""
 
 
 def write_content(folder: Path) -> Path:

@@ -49,11 +49,6 @@ class Timepiece:
     def asked(self, path: str, name: str = PLAIN) -> int:
         return len(self.origins.requests(host=name, target=path))
 
-    def remembered(self) -> float:
-        """Returns the number of URLs that Envoy's cache holds in memory."""
-        metrics = self.pep.metrics()
-        return sum(value for name, value in metrics.items() if name.startswith("envoy_cache_cache_sessions_entries"))
-
     def is_well(self) -> bool:
         return self.plain("/_/answer?size=10").status == 200 and "starting it again" not in self.pep.output()
 

@@ -35,11 +35,6 @@ class Step:
     path: str = ""
     content: str = ""
 
-    @property
-    def yaml_lines(self) -> int:
-        """Lines of YAML that a person writes here, without comments."""
-        return len(configuration(self.content)) if self.path.endswith(".yaml") else 0
-
 
 def configuration(text: str) -> list[str]:
     """The lines of a YAML file that are neither empty nor comments."""

@@ -45,11 +45,6 @@ class PageTable:
     """A saved page, by its path in the corpora; empty for one that is made."""
 
     @property
-    def object_count(self) -> int:
-        """Objects beside the page itself."""
-        return sum(batch.count for batch in self.batches)
-
-    @property
     def total_bytes(self) -> int:
         """The page and its objects, as its servers send them."""
         return self.html_bytes + sum(batch.total_bytes for batch in self.batches)
