@@ -319,9 +319,10 @@ impl LineStarts {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use longhaul_config::load_text;
     use longhaul_derive::{HostFacts, derive};
+
+    use super::*;
 
     const CONFIG: &str = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\n\
                           proxy: { addresses: [198.51.100.12] }\n\

@@ -5,18 +5,12 @@
 //! link. [`render`] makes the files of Envoy and CoreDNS from both, without touching a disk. [`run`] writes them,
 //! starts the processes and applies changes. No later part repeats a check of an earlier one.
 
-pub mod access_log;
 pub mod cli;
-pub mod compare;
 mod dns_query;
 pub mod explain;
 pub mod host;
-pub mod measure;
 pub mod pair;
 mod replaced_file;
 pub mod run;
-mod scrape;
-pub mod status;
 mod terminal;
-mod unix_http;
 pub mod web;

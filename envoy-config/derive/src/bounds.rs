@@ -1,10 +1,11 @@
 //! The bounds on headers, buffers and windows, within what Envoy accepts. Each stands once, here.
 
+use longhaul_config::Settings;
+use longhaul_config::units::Bytes;
+
 use super::capacity::Reasoned;
 use super::value::Value;
 use super::windows::{QUIC_CONNECTION_WINDOW_BYTES, QUIC_STREAM_WINDOW_BYTES, client_connection_window, http2_window};
-use longhaul_config::Settings;
-use longhaul_config::units::Bytes;
 
 /// The largest header block that Envoy accepts, in KiB.
 const MAX_HEADER_KIB: u64 = 8192;

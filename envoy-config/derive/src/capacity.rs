@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use super::cgroup::CgroupLimits;
-use super::host::HostFacts;
 use longhaul_config::units::Bytes;
 use longhaul_config::{Cache, Settings, Workers};
+
+use super::cgroup::CgroupLimits;
+use super::host::HostFacts;
 
 /// Envoy's share of the machine, with a reason for each number.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,10 +7,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use longhaul_config::units::Bytes;
 use procfs::process::{MountInfo, MountInfos, Process};
 use procfs::{ProcessCGroup, ProcessCGroups};
-
-use longhaul_config::units::Bytes;
 
 /// Version 1 reports no limit as a number of this size: the largest page-aligned 64-bit number.
 const V1_UNLIMITED: u64 = 1 << 62;

@@ -7,9 +7,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::value::{Origin, Row};
 use longhaul_config::units::show_duration;
 use longhaul_config::{Compress, CompressionLevel, Link, Price, Role};
+
+use super::value::{Origin, Row};
 
 /// A level, its result and its cost.
 struct Level {
@@ -223,8 +224,9 @@ fn show(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use longhaul_config::units::Rate;
+
+    use super::*;
 
     fn link(rtt_ms: u64, down_kbit: u64) -> Link {
         let down = Rate::from_bits_per_second(down_kbit * 1000);

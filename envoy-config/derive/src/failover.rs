@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use longhaul_config::units::show_duration;
+use longhaul_config::{Link, Remote, WhenDown};
+
 use super::capacity::Reasoned;
 use super::intervals::Intervals;
 use super::timers::{Timer, Traffic};
-use longhaul_config::units::show_duration;
-use longhaul_config::{Link, Remote, WhenDown};
 
 /// The longest wait before the first retry. It must be negligible beside a round trip, because a request whose
 /// compressed headers the ground could not read waits, too, before it is sent again in another form. Doubling it
@@ -193,9 +194,10 @@ fn count(number: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use longhaul_config::units::Rate;
     use longhaul_config::{HostPort, Identity, PipeTransport, Price, Role, Udp443};
+
+    use super::*;
 
     fn link(rtt: Duration, up: u64) -> Link {
         let down = Rate::from_bits_per_second(20_000_000);

@@ -83,8 +83,9 @@ impl Intervals {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use longhaul_config::units::Rate;
+
+    use super::*;
 
     fn of(price: Price) -> Intervals {
         let down = Rate::from_bits_per_second(20_000_000);

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use longhaul_config::units::{Bytes, show_duration};
+use longhaul_config::{Link, LinkModel, OverrideValue, RoleName, Settings, TransportKey, bandwidth_delay_product};
+
 use super::bounds::Bounds;
 use super::capacity::Capacity;
 use super::compression::Compressors;
@@ -14,9 +17,6 @@ use super::timers::{self, Timer, Timers, Traffic};
 use super::value::{CongestionControl, Origin, Row, Value};
 use super::warm::Warm;
 use super::windows::client_connection_window;
-use longhaul_config::units::{Bytes, show_duration};
-use longhaul_config::{Link, RoleName, Settings};
-use longhaul_config::{LinkModel, OverrideValue, TransportKey, bandwidth_delay_product};
 
 /// The values computed from the link. The fields above `target` are the [`TransportKey`]s.
 #[derive(Debug, Clone, PartialEq, Eq)]

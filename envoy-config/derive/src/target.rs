@@ -8,8 +8,7 @@
 //! - An https name made pages faster on every fast link. It changed nothing on the slowest link, and was up to 14 %
 //!   slower on UMTS.
 
-use longhaul_config::{Family, Level, Settings, TargetWish};
-use longhaul_config::{LinkClass, LinkModel};
+use longhaul_config::{Family, Level, LinkClass, LinkModel, Settings, TargetWish};
 
 /// The least number of http addresses that make pages faster on a link with long round trips.
 const MIN_HTTP_ADDRESSES_ON_LONG_LINKS: usize = 4;

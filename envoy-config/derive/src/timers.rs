@@ -270,9 +270,10 @@ fn pipe_end(from: &From<'_>) -> Timer {
 mod tests {
     use std::path::Path;
 
+    use longhaul_config::load_text;
+
     use super::*;
     use crate::{Derived, HostFacts, derive};
-    use longhaul_config::load_text;
 
     fn of(rtt: &str, more: &str) -> Derived {
         let yaml = format!(

@@ -121,8 +121,9 @@ impl Carrier {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use longhaul_config::units::Rate;
+
+    use super::*;
 
     fn link(rtt_ms: u64, down: u64, up: u64, price: Price) -> Link {
         let rate = Rate::from_bits_per_second;

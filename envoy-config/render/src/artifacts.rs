@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use longhaul_config::AccessLog;
-
-use longhaul_config::{RoleName, Settings};
+use longhaul_config::{AccessLog, RoleName, Settings};
 
 /// Paths and facts of the machine on which the rendered files will be used.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,11 +10,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use ipnet::IpNet;
-
-use super::guard;
 use longhaul_config::share::SEED;
 use longhaul_config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Remote, Role, Settings, Sockets};
 use longhaul_derive::offers_http3;
+
+use super::guard;
 
 /// The facts about this run that the Corefile needs.
 #[derive(Debug, Clone, Copy)]

@@ -1,9 +1,8 @@
 //! The bounds of Envoy's disk cache, computed from the size that the operator configures.
 
-use serde::Serialize;
-
 use longhaul_config::Cache;
 use longhaul_config::units::Bytes;
+use serde::Serialize;
 
 /// The bytes of cache per entry. An entry costs memory, so the number of entries is bounded. The mean web object is
 /// some tens of kilobytes.

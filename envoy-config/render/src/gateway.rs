@@ -3,14 +3,14 @@
 //! The gateway moves the URLs of pages to an edge, and everything else stays at the edge. The filter's configuration
 //! and its host calls come from the same definitions as in the files of an edge.
 
+use longhaul_config::{RoleName, Settings};
+use longhaul_derive::{Derived, TargetKind};
 use serde::Serialize;
 use url_rewriting::Limits;
 
 use super::engine::{Engine, RenderError};
 use super::filters::{self, filter_config};
 use super::tree::RenderedTree;
-use longhaul_config::{RoleName, Settings};
-use longhaul_derive::{Derived, TargetKind};
 
 /// A control plane of gateways that run on Envoy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

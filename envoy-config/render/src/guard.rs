@@ -9,9 +9,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use http_semantics::addresses;
 use ipnet::IpNet;
-use serde::Serialize;
-
 use longhaul_config::{Host, Settings};
+use serde::Serialize;
 
 /// The rules that the guard is rendered from.
 #[derive(Debug, Serialize)]

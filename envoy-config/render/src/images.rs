@@ -1,12 +1,12 @@
 //! The program that recodes images: its configuration, and its place behind the cache.
 
 use image_variants::Config;
+use longhaul_config::Settings;
+use longhaul_derive::Derived;
 use serde::Serialize;
 
 use super::artifacts::{Artifacts, ImageSockets};
 use super::engine::RenderError;
-use longhaul_config::Settings;
-use longhaul_derive::Derived;
 
 /// The name of the program's configuration in the tree.
 pub const FILE: &str = "images.json";

@@ -11,9 +11,9 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use ipnet::{IpNet, Ipv6Net};
+use longhaul_config::{Cache, Settings};
 
 use super::guard;
-use longhaul_config::{Cache, Settings};
 
 /// The path of the list for Squid, below the root of the rendered tree.
 const SQUID: &str = "parent/squid.conf";

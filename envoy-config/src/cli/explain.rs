@@ -4,13 +4,14 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use longhaul_config::Settings;
+use longhaul_derive::{HostFacts, derive};
+
 use super::table::table;
 use super::{ConfigFile, Outcome, fail, load_or_refuse, print};
 use crate::explain::{Count, Explanation, Fetcher, PageFate, Question, Response, Transcript, UrlFate, explain};
 use crate::run::{local_addresses, trusted_ca};
 use crate::terminal::width;
-use longhaul_config::Settings;
-use longhaul_derive::{HostFacts, derive};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {

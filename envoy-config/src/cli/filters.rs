@@ -1,10 +1,11 @@
 //! An option for each filter of the table: `--name-budget FILE`.
 
+use std::path::PathBuf;
+
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, value_parser};
+use longhaul_render::FILTERS;
 
 use crate::run::FilterPaths;
-use longhaul_render::FILTERS;
-use std::path::PathBuf;
 
 /// Filters named on the command line. Others are found by environment, or beside this program.
 pub(super) struct FilterOptions(pub(super) FilterPaths);

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, Subcommand};
 use clap_complete::Shell;
+use longhaul_config::keys::man_page;
 
 use super::{Outcome, fail};
-use longhaul_config::keys::man_page;
 
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 

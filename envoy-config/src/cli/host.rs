@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{FAILED, Outcome, fail, load_or_refuse, print};
-use crate::host::{RECORD, apply, interfaces, this_machine, undo, undo_command};
 use longhaul_config::{Intercept, Listen};
 use longhaul_derive::{HostFacts, derive};
 use longhaul_render::host::{Machine, Plan, plan, script};
+
+use super::{FAILED, Outcome, fail, load_or_refuse, print};
+use crate::host::{RECORD, apply, interfaces, this_machine, undo, undo_command};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {

@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use longhaul_config::AccessLog;
+use longhaul_config::units::parse_duration;
+use longhaul_observe::access_log::{Follower, Request, SlowPart, Summary, Times};
+use longhaul_observe::report::{self, NoRun};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use url_mapping::Reason;
 
 use super::{NOT_RUNNING, Outcome, fail, print};
-use crate::access_log::{Follower, Request, SlowPart, Summary, Times};
-use crate::run::{self, NoRun};
-use longhaul_config::AccessLog;
-use longhaul_config::units::parse_duration;
 
 /// The pause between two looks at a file that is followed.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -76,7 +76,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
 
 /// Returns the access log of the running box. Says how to get one where there is none.
 fn log_of_the_run(arguments: &Arguments) -> Result<PathBuf, u8> {
-    let report = match run::find(arguments.config.as_deref(), arguments.state.as_deref()) {
+    let report = match report::find(arguments.config.as_deref(), arguments.state.as_deref()) {
         Ok(report) => report,
         Err(error @ NoRun::Nothing(_)) => {
             eprintln!("error: {error}. A log from earlier is read with `longhaul log LOG`");

@@ -4,14 +4,15 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use longhaul_config::units::{Rate, parse_duration, show_duration};
+use longhaul_config::{RoleName, Settings};
+use longhaul_observe::measure::{Direction, Estimate, Kernel, Measured, Samples, Watched, proposed_line, suggest};
+use longhaul_observe::report::{self, NoRun};
 use serde::Serialize;
 
 use super::table::table;
 use super::{ConfigFile, NOT_RUNNING, Outcome, fail, load_or_refuse, print};
-use crate::measure::{Direction, Estimate, Kernel, Measured, Samples, Watched, proposed_line, suggest};
-use crate::run::{self, NoRun, local_addresses};
-use longhaul_config::units::{Rate, parse_duration, show_duration};
-use longhaul_config::{RoleName, Settings};
+use crate::run::local_addresses;
 
 /// The pause between two readings of the kernel's figures.
 const STEP: Duration = Duration::from_millis(250);
@@ -44,7 +45,7 @@ fn time(text: &str) -> Result<Duration, String> {
 pub(super) fn command(arguments: &Arguments) -> Outcome {
     let file = match &arguments.file {
         Some(file) => file.clone(),
-        None => match run::find(None, arguments.state.as_deref()) {
+        None => match report::find(None, arguments.state.as_deref()) {
             Ok(report) => report.file,
             Err(error @ NoRun::Nothing(_)) => {
                 eprintln!("error: {error}. `longhaul measure FILE` needs no running box");

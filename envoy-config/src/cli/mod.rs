@@ -27,12 +27,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use longhaul_config::diagnostic::{Report, Severity};
+use longhaul_config::{AccessLog, LoadError, Loaded, load};
 
 use crate::run::{BOUND_COMMAND, COMPANION_COMMAND};
 use crate::terminal::stderr_has_colours;
-use longhaul_config::AccessLog;
-use longhaul_config::diagnostic::{Report, Severity};
-use longhaul_config::{LoadError, Loaded, load};
 
 const DONE: u8 = 0;
 const FAILED: u8 = 1;

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::Subcommand;
+use longhaul_config::load;
+use longhaul_config::names::{HostName, HostPort};
 
 use super::{ConfigFile, FAILED, Outcome, fail, load_or_refuse, print};
 use crate::pair::{self, AUTHORITY_KEY, Added, Folder, GROUND, Line, LinkText, Peers, Site, Verdict};
-use longhaul_config::load;
-use longhaul_config::names::{HostName, HostPort};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {

@@ -4,12 +4,13 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use super::filters::FilterOptions;
-use super::{ConfigFile, Outcome, REFUSED, access_log, fail, load_or_refuse, print};
-use crate::run::{Generation, Level, RunContext, filters, say, write_tree};
 use longhaul_config::{Acme, Cache, Loaded};
 use longhaul_derive::{HostFacts, derive};
 use longhaul_render::{ControlPlane, Gateway, GatewayError, ImageSockets, NearSockets, RenderedTree, gateway};
+
+use super::filters::FilterOptions;
+use super::{ConfigFile, Outcome, REFUSED, access_log, fail, load_or_refuse, print};
+use crate::run::{Generation, Level, RunContext, filters, say, write_tree};
 
 /// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
 const READY_PORT: u16 = 8181;

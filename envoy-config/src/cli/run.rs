@@ -2,13 +2,12 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+
+use longhaul_config::{LoadError, Loaded, load};
 
 use super::filters::FilterOptions;
 use super::{ConfigFile, FAILED, Outcome, REFUSED, access_log, fail, load_or_refuse, refused_line};
 use crate::run::{Form, Level, Options, Overridden, RunError, end_with, exec_bound_to_parent, flush, run, say, start};
-use crate::status::StatusPage;
-use longhaul_config::{LoadError, Loaded, load};
 
 /// The status that shells report for a process ended by Ctrl-C.
 const INTERRUPTED: u8 = 130;
@@ -106,7 +105,6 @@ fn run_in(form: Form, arguments: &Arguments) -> Result<(), Failure> {
             filters: arguments.filters.0.clone(),
         },
         access_log: access_log(arguments.access_log.as_deref()),
-        pages: Arc::new(StatusPage::default()),
         log_form: form,
     };
     match run(&options, loaded) {

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use longhaul_config::Sockets;
+use longhaul_observe::compare::{Difference, Median};
+use longhaul_observe::report::{self, NoRun, ResolverReport};
+use longhaul_observe::status::{Certificate, Child, Pages, Status, gather, millis, time};
+
 use super::table::table;
 use super::{FAILED, NOT_RUNNING, Outcome, fail, print};
-use crate::compare::{Difference, Median};
-use crate::run::{self, NoRun, ResolverReport};
-use crate::status::{Certificate, Child, Pages, Status, gather, millis, time};
-use longhaul_config::Sockets;
 
 const WIDTH: usize = 120;
 /// Reasons that are shown; the others are summed.
@@ -27,7 +28,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn command(arguments: &Arguments) -> Outcome {
-    let report = match run::find(arguments.file.as_deref(), arguments.state.as_deref()) {
+    let report = match report::find(arguments.file.as_deref(), arguments.state.as_deref()) {
         Ok(report) => report,
         Err(error @ NoRun::Nothing(_)) => {
             eprintln!("error: {error}");

@@ -5,9 +5,8 @@ use std::time::SystemTime;
 use cache_admission::Admit;
 use http_semantics::Fields;
 use http_semantics::shareable::{Purpose, shareable};
-use serde::Serialize;
-
 use longhaul_config::Cache;
+use serde::Serialize;
 
 /// The verdict of Envoy's cache on a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

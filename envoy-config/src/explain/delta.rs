@@ -1,10 +1,9 @@
 //! The verdict on a page of a pair: it crosses the link as its difference from another page of its site, or whole.
 
 use http_semantics::Fields;
+use longhaul_config::{DeltaGain, RoleName, Settings};
 use pipe_encoding::delta::{Left, verdict};
 use serde::Serialize;
-
-use longhaul_config::{DeltaGain, RoleName, Settings};
 
 /// The verdict on a page that crosses the link of a pair.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

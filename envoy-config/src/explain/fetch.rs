@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use longhaul_config::{HostName, Settings};
+use longhaul_render::{Guard, Refused};
 use rustls::crypto::ring;
 use ureq::config::Config;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
@@ -15,8 +17,6 @@ use url::Url;
 
 use super::transcript::Response;
 use crate::dns_query::{LookupError, lookup};
-use longhaul_config::{HostName, Settings};
-use longhaul_render::{Guard, Refused};
 
 /// The redirects that are followed.
 const MOST_REDIRECTS: usize = 5;

@@ -3,11 +3,10 @@
 use http_semantics::{Fields, media_type};
 use image_variants::response::{Sizes, fit};
 use image_variants::{Left, config, header};
-use serde::Serialize;
-use url::Url;
-
 use longhaul_config::{HostName, Settings};
 use longhaul_derive::Derived;
+use serde::Serialize;
+use url::Url;
 
 /// The verdict on an image, or on the images of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -62,9 +61,10 @@ fn left(settings: &Settings, url: &Url, response: &Fields<'_>, body: &[u8]) -> O
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use longhaul_config::load_text;
     use longhaul_derive::{HostFacts, derive};
+
+    use super::*;
 
     /// The header of a PNG image of 100 by 80 pixels, and its end.
     const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0d\0\0\0P\x08\x02\0\0\0\0\0\0\0\0\0\0\0IEND\0\0\0\0";

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use longhaul_render::host::{Action, Plan, TABLE, sibling_tables};
 use serde::{Deserialize, Serialize};
 
 use super::this_machine::sysctl_path;
 use crate::replaced_file;
-use longhaul_render::host::{Action, Plan, TABLE, sibling_tables};
 
 /// The default path of the record. A reboot removes it together with everything that was applied.
 pub const RECORD: &str = "/run/longhaul/host.json";

@@ -13,10 +13,11 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use longhaul_config::names::{HostName, HostPort};
+
 use super::authority::{Authority, AuthorityError, Issued};
 use super::files::{self, AUTHORITY, GROUND, Site};
 use crate::replaced_file;
-use longhaul_config::names::{HostName, HostPort};
 
 /// The authority's key.
 pub const AUTHORITY_KEY: &str = "pair-ca.key";

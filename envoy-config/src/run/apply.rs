@@ -6,21 +6,22 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::endpoint::Endpoint;
+use longhaul_config::units::show_duration;
+use longhaul_config::{LoadError, Settings, Termination, load};
+use longhaul_observe::Endpoint;
+use longhaul_observe::report::{Refusal, SetUp};
+use longhaul_render::RenderedTree;
+
 use super::envoy;
 use super::generation::{COREFILE, Generation, RENEWALS};
 use super::log::Level;
 use super::ports::{self, ListenSocket};
 use super::preflight::{prepare_folders, refuse};
 use super::probe::{XdsCounters, is_ready};
-use super::report::{self, Refusal};
+use super::publisher;
 use super::say;
-use super::set_up::SetUp;
 use super::supervisor::{Applied, Run};
 use super::tree::{Written, write_tree};
-use longhaul_config::units::show_duration;
-use longhaul_config::{LoadError, Settings, Termination, load};
-use longhaul_render::RenderedTree;
 
 /// The time that a child has to accept a change.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -49,7 +50,7 @@ impl Run {
             Ok(what) => {
                 self.refusal = None;
                 self.applied = Applied {
-                    at: report::now(),
+                    at: publisher::now(),
                     changes: self.applied.changes + 1,
                     config_sha256: self.generation.config_sha256(),
                 };
@@ -73,7 +74,7 @@ impl Run {
                             "{changed} changed, and was refused:\n{why}\nthe previous configuration keeps running"
                         ),
                     );
-                    self.last_refusal = Some(Refusal { at: report::now(), why: why.clone(), standing: true });
+                    self.last_refusal = Some(Refusal { at: publisher::now(), why: why.clone(), standing: true });
                 }
                 self.refusal = Some(why);
             }

@@ -8,13 +8,13 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use longhaul_config::{ChallengeResponses, Settings};
+use longhaul_render::NearSockets;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::log::Level;
 use super::say;
 use crate::web::{HostPolicy, Resource, Server, Site};
-use longhaul_config::{ChallengeResponses, Settings};
-use longhaul_render::NearSockets;
 
 /// The path of a challenge up to its token (RFC 8555 section 8.3).
 const PREFIX: &str = "/.well-known/acme-challenge/";

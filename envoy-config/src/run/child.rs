@@ -7,11 +7,12 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
+use longhaul_observe::report::ChildReport;
 use rustix::process::{Pid, Resource, Signal, WaitOptions, getrlimit, kill_process, waitpid};
 
 use super::bound::BOUND_COMMAND;
 use super::log::{self, Dialect, Level};
-use super::report::{ChildReport, now};
+use super::publisher::now;
 
 /// The program to start.
 #[derive(Debug, Clone)]

@@ -8,12 +8,13 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use longhaul_config::share::NFLOG_GROUP;
+use longhaul_config::{Settings, Share};
+use longhaul_observe::compare::{Compared, Comparison, PacketLog, Segment};
+
 use super::events::Event;
 use super::log::Level;
 use super::say;
-use crate::compare::{Compared, Comparison, PacketLog, Segment};
-use longhaul_config::share::NFLOG_GROUP;
-use longhaul_config::{Settings, Share};
 
 /// The pause between two reports.
 const PAUSE: Duration = Duration::from_secs(5);

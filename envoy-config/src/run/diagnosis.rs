@@ -7,10 +7,11 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use longhaul_config::Settings;
+
 use super::log::Level;
 use super::say;
 use crate::pair;
-use longhaul_config::Settings;
 
 /// The interval of attempts during an outage. An attempt costs the link a handshake.
 const EVERY: Duration = Duration::from_mins(1);

@@ -5,11 +5,12 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::{Access, access, statvfs};
+use longhaul_config::units::Bytes;
+use longhaul_observe::free_disk;
+use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
 use super::error::RunError;
-use longhaul_config::units::Bytes;
 
 /// Returns the reason why `folder` cannot hold a cache of `size`. Makes nothing. If the folder does not exist, the nearest
 /// folder above it decides.
@@ -34,7 +35,7 @@ pub(super) fn refusal(folder: &Path, size: Bytes) -> Option<RunError> {
 /// Returns the bytes to which a cache in `folder` can grow. They are the free bytes of the disk of `existing`, and those
 /// that the cache already uses.
 fn for_cache(existing: &Path, folder: &Path) -> io::Result<u64> {
-    Ok(free(existing)?.saturating_add(used(folder)))
+    Ok(free_disk(existing)?.saturating_add(used(folder)))
 }
 
 /// Deleted files of fewer bytes are no reason to exchange an Envoy.
@@ -47,7 +48,7 @@ const FEW_DELETED: u64 = 64 << 20;
 /// what is still free.
 pub(super) fn too_much_deleted(pid: u32, folder: &Path, size: Bytes) -> Option<String> {
     let deleted = deleted(pid, folder);
-    let free = free(folder).ok()?;
+    let free = free_disk(folder).ok()?;
     (deleted > most_deleted(size, free)).then(|| {
         format!(
             "Envoy holds {} of deleted files of its cache of {size} open, and the disk has {} left",
@@ -75,12 +76,6 @@ fn deleted(pid: u32, folder: &Path) -> u64 {
         (file.nlink() == 0).then(|| file.blocks().saturating_mul(512))
     });
     bytes.sum()
-}
-
-/// Returns the free bytes of the disk of `folder`.
-pub(crate) fn free(folder: &Path) -> io::Result<u64> {
-    let disk = statvfs(folder)?;
-    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// Returns the bytes of the files below `folder`. A file that disappears meanwhile counts as empty.

@@ -12,22 +12,22 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use longhaul_config::Sockets;
+use longhaul_observe::Endpoint;
+use longhaul_observe::report::ChildReport;
+use longhaul_render::RenderedTree;
 use rustix::process::Signal;
 
 use super::child::{self, Deaths, Program, Running};
-use super::endpoint::Endpoint;
 use super::generation::{Generation, RunContext};
 use super::known_addresses;
 use super::lineage::{Id, Lineage, Loss, ProcessStep};
 use super::log::{Dialect, ENVOY_FORMAT, Level, RecentPages};
 use super::private::{HOT_RESTART, PrivateFolder, SOCKET_MODE};
 use super::probe::{accepts, live_epoch};
-use super::report::ChildReport;
 use super::say;
 use super::shared_memory;
 use super::watches;
-use longhaul_config::Sockets;
-use longhaul_render::RenderedTree;
 
 /// The time between the drain time and the end of the old process.
 const PARENT_MARGIN: Duration = Duration::from_secs(5);

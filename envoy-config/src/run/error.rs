@@ -3,12 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
+use longhaul_config::units::Bytes;
+
 use super::generation::GenerateError;
 use super::locate::LocateError;
 use super::ports::PortError;
 use super::state::StateError;
 use super::tree::WriteError;
-use longhaul_config::units::Bytes;
 
 /// The reason why a run could not start.
 #[derive(Debug, thiserror::Error)]

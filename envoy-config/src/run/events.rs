@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::{fs, io, thread};
 
+use longhaul_config::{FileHashes, Role, Settings};
+use longhaul_observe::compare::Compared;
+use longhaul_observe::measure::Noticed;
+use longhaul_observe::report::DnsReport;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use sha2::{Digest, Sha256};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
-use super::dns_report::DnsReport;
 use super::locate::local_addresses;
-use crate::compare::Compared;
-use crate::measure::Noticed;
-use longhaul_config::{FileHashes, Role, Settings};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {

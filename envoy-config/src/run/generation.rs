@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::events::{Inputs, certificate_files};
-use super::locate::{self, FilterPaths, LocateError};
-use longhaul_config::AccessLog;
-use longhaul_config::{Loaded, Settings};
+use longhaul_config::{AccessLog, Loaded, Settings};
 use longhaul_derive::{Derived, HostFacts, derive};
 use longhaul_render::{self, Artifacts, CorefileContext, ImageSockets, NearSockets, RenderError, RenderedTree};
+
+use super::events::{Inputs, certificate_files};
+use super::locate::{self, FilterPaths, LocateError};
 
 /// The folder of the tree with the hashes of certificates and keys. Each file is put in place by a rename, which makes
 /// Envoy read the certificates again ([`Artifacts::renewals`]).
@@ -128,8 +128,9 @@ impl Generation {
 mod tests {
     use std::fs;
 
-    use super::*;
     use longhaul_config::load;
+
+    use super::*;
 
     #[test]
     fn an_edit_made_while_the_file_is_being_applied_is_a_change() {

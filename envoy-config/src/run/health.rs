@@ -5,12 +5,13 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::endpoint::Endpoint;
+use longhaul_config::{Settings, WhenDown};
+use longhaul_observe::Endpoint;
+
 use super::log::Level;
 use super::probe::{envoy_serves, is_ready, link_is_up};
 use super::say;
 use crate::web::{HostPolicy, Resource, Server, Site};
-use longhaul_config::{Settings, WhenDown};
 
 /// The phase of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

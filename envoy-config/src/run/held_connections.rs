@@ -11,11 +11,12 @@ use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::log::Level;
-use super::say;
 use longhaul_config::{HostPort, Link, Remote, Role, Settings, WhenDown};
 use longhaul_derive::{Carrier, Derived, Warm};
 use longhaul_render::NearSockets;
+
+use super::log::Level;
+use super::say;
 
 /// On loopback, Envoy accepts at once or does not run.
 const CONNECT_PATIENCE: Duration = Duration::from_millis(250);

@@ -5,6 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use longhaul_config::{AccessLog, Cache, Loaded, Settings, reaches};
+use longhaul_derive::{CongestionControl, CongestionControls, Derived, HostFacts};
+use longhaul_render::{ImageSockets, NearSockets};
+
 use super::envoy;
 use super::error::RunError;
 use super::generation::{Generation, RunContext};
@@ -12,10 +16,6 @@ use super::locate::{self, Overridden, local_addresses, locate};
 use super::preflight::{fewer_urls, too_few_files};
 use super::private::{ADMIN, DNS_METRICS};
 use super::{disk_space, ports, state, watches};
-use longhaul_config::AccessLog;
-use longhaul_config::{Cache, Loaded, Settings, reaches};
-use longhaul_derive::{CongestionControl, CongestionControls, Derived, HostFacts};
-use longhaul_render::{ImageSockets, NearSockets};
 
 /// A fact of this machine that an operator should know before a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,9 +165,10 @@ fn readable_keys(settings: &Settings) -> Vec<Fact> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use longhaul_config::load_text;
     use longhaul_derive::derive;
+
+    use super::*;
 
     #[test]
     fn a_congestion_control_that_the_kernel_lacks_is_named_with_those_that_it_has() {

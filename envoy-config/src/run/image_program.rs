@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use longhaul_observe::report::ChildReport;
+use longhaul_render::{IMAGES_FILE, ImageSockets, RenderedTree};
+
 use super::child::{Program, Running};
 use super::log::Dialect;
-use super::report::ChildReport;
 use super::service::{Ready, Service};
-use longhaul_render::{IMAGES_FILE, ImageSockets, RenderedTree};
 
 /// The program, and the configuration of its present process.
 #[derive(Debug)]

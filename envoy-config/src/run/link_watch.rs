@@ -9,12 +9,13 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use longhaul_config::{Link, Settings};
+use longhaul_observe::measure::{Connection, Kernel, Misfit, Noticed, Passive, Watched};
+
 use super::events::Event;
 use super::locate::local_addresses;
 use super::log::Level;
 use super::say;
-use crate::measure::{Connection, Kernel, Misfit, Noticed, Passive, Watched};
-use longhaul_config::{Link, Settings};
 
 /// The pause between two readings.
 const PAUSE: Duration = Duration::from_secs(10);

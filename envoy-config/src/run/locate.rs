@@ -5,10 +5,9 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-use sha2::{Digest, Sha256};
-
 use longhaul_config::{ImagesWish, Settings};
 use longhaul_render::{FILTERS, Filter, Modules, WasmModule};
+use sha2::{Digest, Sha256};
 
 /// Paths of filters, by [`Filter::name`].
 pub type FilterPaths = BTreeMap<&'static str, PathBuf>;

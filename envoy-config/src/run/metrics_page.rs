@@ -7,16 +7,15 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::endpoint::Endpoint;
+use longhaul_config::Settings;
+use longhaul_observe::{Endpoint, OpenFiles, joined};
+
 use super::log::Level;
-use super::open_files::OpenFiles;
 use super::page_server::PageServer;
 use super::ports::ListenSocket;
 use super::say;
 use super::status_page::own_names;
-use crate::scrape::joined;
 use crate::web::{Pages, Resource};
-use longhaul_config::Settings;
 
 /// The media type of Prometheus' text format.
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

@@ -4,11 +4,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use longhaul_config::PageListen;
+
 use super::log::Level;
 use super::ports::{ListenSocket, Protocol};
 use super::say;
 use crate::web::{HostPolicy, Pages, Server, Site};
-use longhaul_config::PageListen;
 
 /// The server. It serves nothing while its key is off or its default socket is in use.
 #[derive(Debug)]

@@ -8,10 +8,9 @@ use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt};
-
 use longhaul_config::{Ground, Loaded, PageListen, PipeTransport, Role, Settings, Sockets};
 use longhaul_derive::offers_http3;
+use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt};
 
 /// A socket of this box, and the key that sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

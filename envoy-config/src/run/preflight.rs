@@ -2,12 +2,13 @@
 
 use std::fs;
 
+use longhaul_config::{Cache, Settings};
+use longhaul_derive::Capacity;
+
 use super::child;
 use super::disk_space;
 use super::error::RunError;
 use super::ports::PortError;
-use longhaul_config::{Cache, Settings};
-use longhaul_derive::Capacity;
 
 /// Returns a warning if the limit of open files is too low. Each connection takes two files, one to the client and one
 /// to the origin.
@@ -53,9 +54,10 @@ pub(super) fn prepare_folders(settings: &Settings) -> Result<(), RunError> {
 mod tests {
     use std::path::Path;
 
-    use super::*;
     use longhaul_config::load_text;
     use longhaul_derive::{HostFacts, derive};
+
+    use super::*;
 
     #[test]
     fn more_urls_than_the_open_files_allow_are_a_warning_that_names_the_number_in_force() {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 
-use super::endpoint::{Endpoint, TIMEOUT, agent};
 use longhaul_config::WhenDown;
+use longhaul_observe::{Endpoint, TIMEOUT, agent, serves};
 
 /// Returns true if `http://socket/ready` returns 200, as CoreDNS's `ready` plugin does.
 pub(super) fn is_ready(socket: SocketAddr) -> bool {
@@ -28,12 +28,6 @@ pub(super) fn live_epoch(admin: &Endpoint) -> Option<u32> {
     let info: serde_json::Value = serde_json::from_str(&text).ok()?;
     let epoch = info.pointer("/command_line_options/restart_epoch")?.as_u64()?;
     (info.get("state")? == "LIVE").then_some(u32::try_from(epoch).ok()?)
-}
-
-/// Returns true if the Envoy of this `/server_info` serves, or one that it takes over from.
-pub(crate) fn serves(info: &serde_json::Value) -> bool {
-    let epoch = info.pointer("/command_line_options/restart_epoch").and_then(serde_json::Value::as_u64);
-    info.get("state").is_some_and(|state| state == "LIVE") || epoch.is_some_and(|epoch| epoch > 0)
 }
 
 /// Returns true if Envoy responds at `admin` and serves.

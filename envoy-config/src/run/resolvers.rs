@@ -12,11 +12,11 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::dns_report::{DnsReport, ResolverReport};
-use super::endpoint::Endpoint;
-use super::events::Event;
-use crate::scrape::Scrape;
 use longhaul_config::Settings;
+use longhaul_observe::report::{DnsReport, ResolverReport};
+use longhaul_observe::{Endpoint, Scrape};
+
+use super::events::Event;
 
 /// The pause between two rounds of queries.
 const PAUSE: Duration = Duration::from_secs(3);

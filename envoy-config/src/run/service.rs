@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
+use longhaul_observe::report::ChildReport;
 use rustix::process::Signal;
 
 use super::child::{self, Deaths, Program, Running};
 use super::log::Level;
 use super::probe::is_ready;
-use super::report::ChildReport;
 use super::say;
 
 /// The waits between restarts. They double from the first to the longest, and start over after a long life.

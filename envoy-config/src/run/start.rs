@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
+use longhaul_config::{Role, Settings, Sockets};
+
 use super::child;
 use super::error::RunError;
 use super::events::Event;
@@ -12,7 +14,6 @@ use super::health::Phase;
 use super::ports;
 use super::probe::{XdsCounters, is_ready, link_is_up, no_ground_responds};
 use super::supervisor::{Run, TICK};
-use longhaul_config::{Role, Settings, Sockets};
 
 /// The longest wait for a pipe. It takes a DNS query for a ground that is given by name, and a few round trips.
 const LINK_PATIENCE: Duration = Duration::from_secs(8);

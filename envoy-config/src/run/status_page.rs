@@ -1,23 +1,19 @@
 //! The status page: its content, and the names under which it is served.
 
-use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
+
+use longhaul_config::{Host, Settings};
+use longhaul_observe::report::RunReport;
+use longhaul_observe::status::StatusPage;
 
 use super::locate::host_name;
 use super::log::{Level, RecentPages};
 use super::page_server::PageServer;
 use super::ports::ListenSocket;
-use super::report::{LastReport, RunReport};
+use super::publisher::LastReport;
 use super::say;
 use crate::web::{HostPolicy, Pages, Resource};
-use longhaul_config::{Host, Settings};
-
-/// The pages about a run. They stand outside of `run`, because they query its children as any other program does.
-pub trait StatusPages: Debug + Send + Sync {
-    /// Returns the page or file at `path`. None if there is none. May wait for the children.
-    fn page(&self, run: RunReport, path: &str) -> Option<Resource>;
-}
 
 /// The status page. It is not served while `listen.status` is off or its default socket is in use.
 pub(super) struct StatusServer {
@@ -26,10 +22,12 @@ pub(super) struct StatusServer {
 }
 
 impl StatusServer {
-    pub(super) fn new(pages: Arc<dyn StatusPages>, report: LastReport, recent: RecentPages) -> Self {
+    pub(super) fn new(report: LastReport, recent: RecentPages) -> Self {
+        let pages = StatusPage::default();
         let page = move |path: &str| {
             let report = report.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
-            pages.page(RunReport { pages: recent.list(), ..report }, path)
+            let file = pages.page(RunReport { pages: recent.list(), ..report }, path)?;
+            Some(Resource::ok(file.media_type, file.body))
         };
         Self { pages: Arc::new(page), server: PageServer::new("listen.status", "status page") }
     }

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use longhaul_config::{Settings, Sockets};
+use longhaul_observe::Endpoint;
+
 use super::child::stop_all;
 use super::drain::{Drain, DrainStep, Ending, STATS, UnderWay};
-use super::endpoint::Endpoint;
 use super::error::RunError;
 use super::events::Event;
 use super::health::Phase;
@@ -14,7 +16,6 @@ use super::log::Level;
 use super::probe::stats;
 use super::say;
 use super::supervisor::{Run, TICK};
-use longhaul_config::{Settings, Sockets};
 
 /// The longest time for an orderly end.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);

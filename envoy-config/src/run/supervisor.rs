@@ -2,9 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
+
+use longhaul_config::{AccessLog, Cache, Loaded};
+use longhaul_derive::Reasoned;
+use longhaul_observe::Endpoint;
+use longhaul_observe::compare::Compared;
+use longhaul_observe::measure::Noticed;
+use longhaul_observe::report::{self, DnsReport, Refusal, RunReport, SetUp, process_start};
+use longhaul_render::{ImageSockets, NearSockets};
 
 use super::challenges::ChallengeServer;
 use super::child;
@@ -12,8 +19,6 @@ use super::compare_watch::CompareWatch;
 use super::debounce::Debounce;
 use super::diagnosis::Diagnosis;
 use super::disk_space::too_much_deleted;
-use super::dns_report::DnsReport;
-use super::endpoint::Endpoint;
 use super::envoy::Envoy;
 use super::error::RunError;
 use super::events::{Event, FileWatch, Stop, forward_signals};
@@ -30,21 +35,14 @@ use super::ports;
 use super::preflight::{fewer_urls, prepare_folders, refuse, too_few_files};
 use super::private::{ADMIN, DNS_METRICS, PrivateFolder};
 use super::probe::{ground_in_use, link_is_up, remembered_urls};
-use super::report::{self, Publisher, Refusal, RunReport, now, process_start};
+use super::publisher::{Publisher, now};
 use super::resolvers::ResolverWatch;
 use super::say;
 use super::service::{Ready, Service};
-use super::set_up::SetUp;
 use super::state::{StateFolder, hide_new_files};
-use super::status_page::{StatusPages, StatusServer};
+use super::status_page::StatusServer;
 use super::tree::write_tree;
 use super::watches;
-use crate::compare::Compared;
-use crate::measure::Noticed;
-use longhaul_config::AccessLog;
-use longhaul_config::{Cache, Loaded};
-use longhaul_derive::Reasoned;
-use longhaul_render::{ImageSockets, NearSockets};
 
 /// The options of `longhaul run`.
 #[derive(Debug, Clone)]
@@ -57,8 +55,6 @@ pub struct Options {
     pub overridden: Overridden,
     /// The destination of the access log.
     pub access_log: AccessLog,
-    /// The pages that `listen.status` serves.
-    pub pages: Arc<dyn StatusPages>,
     /// The form of the log on stderr.
     pub log_form: Form,
 }
@@ -122,7 +118,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let admin = Endpoint::Unix(state.private.admin());
     let dns_metrics = Endpoint::Unix(state.private.dns_metrics());
     let metrics_page = MetricsServer::new(admin, dns_metrics);
-    let status_page = StatusServer::new(Arc::clone(&options.pages), publisher.last(), pages.clone());
+    let status_page = StatusServer::new(publisher.last(), pages.clone());
     let mut run = Run {
         envoy: Envoy::new(located.envoy.clone(), &machine, state.private.clone(), pages),
         dns: Service::new(
@@ -389,6 +385,7 @@ impl Run {
     }
 
     fn report(&self) -> RunReport {
+        let private = &self.state.private;
         let pid = process::id();
         RunReport {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -405,7 +402,7 @@ impl Run {
             listen: report::Sockets {
                 metrics: self.metrics_page.socket(),
                 status: self.status_page.socket(),
-                ..report::Sockets::of(&self.generation.settings, &self.state.private)
+                ..report::Sockets::of(&self.generation.settings, private.admin(), private.dns_metrics())
             },
             set_up: self.set_up.clone(),
             dns: self.dns_state.clone(),

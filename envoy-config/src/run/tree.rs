@@ -8,8 +8,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::replaced_file;
 use longhaul_render::RenderedTree;
+
+use crate::replaced_file;
 
 /// The result of writing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

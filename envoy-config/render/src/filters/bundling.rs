@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
+use longhaul_config::{RoleName, Settings};
 use page_flights::config::STORE_BYTES;
 use page_flights::{Config, Role as End};
 
 use super::{Context, Filter, Position};
 use crate::RenderError;
-use longhaul_config::{RoleName, Settings};
 
 pub(super) const GROUND: Filter = Filter {
     name: "bundling",

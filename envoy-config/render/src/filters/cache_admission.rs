@@ -1,11 +1,11 @@
 //! cache-admission: decides which requests Envoy's cache sees, at three positions around it.
 
 use cache_admission::{Config, Position as At, marks};
+use longhaul_config::{Cache, RoleName};
 
 use super::{CACHE_VM, Context, Filter, Position};
 use crate::RenderError;
 use crate::disk_cache::object_bytes;
-use longhaul_config::{Cache, RoleName};
 
 const ROLES: &[RoleName] = &[RoleName::Edge, RoleName::Ground];
 

@@ -1,10 +1,10 @@
 //! header-compression: compresses headers between the two boxes of a pair.
 
 use header_compression_config::{Config, Role as End};
+use longhaul_config::{Remote, Role, RoleName, WhenDown};
 
 use super::{Context, Filter, Position};
 use crate::RenderError;
-use longhaul_config::{Remote, Role, RoleName, WhenDown};
 
 pub(super) const FILTER: Filter = Filter {
     name: "header-compression",

@@ -22,11 +22,11 @@ mod wasm;
 
 use std::collections::BTreeMap;
 
+use longhaul_config::{AccessLog, RoleName, Settings};
+use longhaul_derive::Derived;
+
 use super::artifacts::{Artifacts, Modules};
 use super::engine::RenderError;
-use longhaul_config::AccessLog;
-use longhaul_config::{RoleName, Settings};
-use longhaul_derive::Derived;
 pub(super) use url_rewrite::capabilities_in_a_gateway;
 pub use url_rewrite::filter_config;
 use wasm::OF_EVERY_FILTER;

@@ -1,10 +1,10 @@
 //! name-budget: bounds the new names of one client, wherever origins' names are looked up.
 
+use longhaul_config::RoleName;
 use name_budget::Config;
 
 use super::{Context, Filter, Position};
 use crate::RenderError;
-use longhaul_config::RoleName;
 
 pub(super) const FILTER: Filter = Filter {
     name: "name-budget",

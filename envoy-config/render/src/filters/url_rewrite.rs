@@ -1,5 +1,7 @@
 //! url-rewrite: moves sub-resource URLs of pages to the proxy, and requests for them back.
 
+use longhaul_config::{Family, Level, RoleName, Settings};
+use longhaul_derive::{Derived, TargetKind};
 use name_budget::marks;
 use url_mapping::Level as FilterLevel;
 use url_rewriting::Limits;
@@ -7,8 +9,6 @@ use url_rewriting::config::Targets;
 
 use super::{CACHE_VM, Context, Filter, Position};
 use crate::RenderError;
-use longhaul_config::{Family, Level, RoleName, Settings};
-use longhaul_derive::{Derived, TargetKind};
 
 /// The configuration of the filter as written.
 type Config = url_rewriting::Config<cache_admission::Config>;

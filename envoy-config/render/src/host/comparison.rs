@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use super::listener::Listener;
 use longhaul_config::Share;
-use longhaul_config::share::{BUCKETS, SEED};
-use longhaul_config::share::{Group, NFLOG_GROUP};
+use longhaul_config::share::{BUCKETS, Group, NFLOG_GROUP, SEED};
+
+use super::listener::Listener;
 
 /// The packets of each direction of a connection that are copied. A handshake and a first request with its response have
 /// fewer.

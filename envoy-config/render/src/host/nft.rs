@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use super::comparison;
-use super::listener::Listener;
 use longhaul_config::{Intercept, Remote, Role, Settings, Sockets, Udp443};
 use longhaul_derive::offers_http3;
+
+use super::comparison;
+use super::listener::Listener;
 
 /// The table that holds all rules of Longhaul. Deleting it removes them.
 pub const TABLE: &str = "inet longhaul";

@@ -2,13 +2,14 @@
 
 use std::net::IpAddr;
 
+use longhaul_config::units::Bytes;
+use longhaul_config::{Family, Intercept, Settings};
+use longhaul_derive::{CongestionControl, Derived};
+
 use super::machine::{ACCEPT_LOCAL, ACCOUNTING, ALLOWED, FORWARD, Machine, RMEM, SLOW_START, WMEM};
 use super::nft;
 use super::routes;
 use super::siblings;
-use longhaul_config::units::Bytes;
-use longhaul_config::{Family, Intercept, Settings};
-use longhaul_derive::{CongestionControl, Derived};
 
 /// The steps for one configuration on one machine.
 #[derive(Debug, Clone, PartialEq, Eq)]

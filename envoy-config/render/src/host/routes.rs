@@ -96,9 +96,10 @@ mod tests {
         }
     }
 
-    use super::*;
     use longhaul_config::load_text;
     use longhaul_derive::{HostFacts, derive};
+
+    use super::*;
 
     fn derived(more: &str) -> Derived {
         let text = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\nproxy: { addresses: [198.51.100.12] }\nupstream: { resolvers: [192.0.2.53] }\n";

@@ -17,8 +17,9 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use super::machine::Machine;
 use longhaul_config::{Family, Intercept, Proxy, Settings};
+
+use super::machine::Machine;
 
 /// The time in which a sibling has to copy a packet back. Siblings are some ten milliseconds apart. A client with a dead
 /// connection waits for this time, and until it sends its next packet.

@@ -1,10 +1,10 @@
 //! ACME challenges for the proxy's own names.
 
+use longhaul_config::{ChallengeResponses, Settings};
 use serde::Serialize;
 
 use super::Socket;
 use crate::Artifacts;
-use longhaul_config::{ChallengeResponses, Settings};
 
 /// The values of the routes and of the listener for challenges.
 #[derive(Debug, Serialize)]

@@ -10,8 +10,11 @@ mod upstream;
 
 use std::net::{IpAddr, SocketAddr};
 
+use challenges::Challenges;
 use http_semantics::body_fields::{Change, gone_beside_envoy};
 use http_semantics::content_encoding::compressible;
+use longhaul_config::{AccessLog, Ground, Intercept, PipeTransport, Role, Settings, Sockets};
+use longhaul_derive::{Compressors, Derived, LevelInUse, offers_http3};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -21,10 +24,6 @@ use super::engine::RenderError;
 use super::filters::{self, Positions};
 use super::guard::Guard;
 use super::images::{self, Images};
-use challenges::Challenges;
-use longhaul_config::AccessLog;
-use longhaul_config::{Ground, Intercept, PipeTransport, Role, Settings, Sockets};
-use longhaul_derive::{Compressors, Derived, LevelInUse, offers_http3};
 pub use pair::HANDSHAKE_MARK;
 use pair::Pair;
 use parents::Parents;

@@ -1,15 +1,15 @@
 //! The pair: the values of one box for its connection to the other.
 
+use longhaul_config::{
+    Ground, Host, HostName, HostPort, Identity, PeerName, PipeTransport, Remote, Role, Settings, WhenDown,
+};
+use longhaul_derive::{Derived, Ejection, Failover};
 use serde::Serialize;
 
 use super::Socket;
 use super::tls::Certificate;
 use super::transport::envoy as envoy_duration;
 use crate::Artifacts;
-use longhaul_config::{
-    Ground, Host, HostName, HostPort, Identity, PeerName, PipeTransport, Remote, Role, Settings, WhenDown,
-};
-use longhaul_derive::{Derived, Ejection, Failover};
 
 /// The ALPN of connections that each carry the bytes of one client. The bytes are TLS, routed by server name, or DNS
 /// over TCP. The remote puts nothing else on these connections.

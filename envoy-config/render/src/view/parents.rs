@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
+use longhaul_config::Cache;
 use serde::Serialize;
 
 use super::Socket;
-use longhaul_config::Cache;
 
 /// The most proxies that are tried for one request. More would keep a client waiting for a failure.
 const MOST_ATTEMPTS: usize = 4;

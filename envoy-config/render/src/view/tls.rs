@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use longhaul_config::names::Host;
+use longhaul_config::{Identity, Intercept, Settings};
 use serde::Serialize;
 
 use super::Bound;
 use crate::Artifacts;
-use longhaul_config::names::Host;
-use longhaul_config::{Identity, Intercept, Settings};
 
 /// One entry of `tls.terminate`: one filter chain and one secret.
 ///

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use serde::Serialize;
-
 use longhaul_derive::{CongestionControl, Derived, Origin, Reasoned, Timer, Value};
+use serde::Serialize;
 
 /// A value and the comment beside it.
 #[derive(Debug, Serialize)]

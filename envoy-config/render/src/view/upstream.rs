@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use longhaul_config::Settings;
 use serde::Serialize;
 
 use super::{Socket, short_hash};
 use crate::Artifacts;
-use longhaul_config::Settings;
 
 /// The names of `upstream.map` with the same address. They have one cluster for http and one for https.
 #[derive(Debug, Serialize)]

@@ -9,13 +9,13 @@
 
 use std::path::Path;
 
+use longhaul_config::Loaded;
+use longhaul_config::diagnostic::{Problem, Report};
+use longhaul_derive::{Derived, Origin, Row};
 use serde_json::{Value, json};
 
 use super::Findings;
 use super::summary::summary;
-use longhaul_config::Loaded;
-use longhaul_config::diagnostic::{Problem, Report};
-use longhaul_derive::{Derived, Origin, Row};
 
 /// Returns the document of an accepted file.
 pub(super) fn accepted(loaded: &Loaded, derived: &Derived, findings: &Findings) -> String {

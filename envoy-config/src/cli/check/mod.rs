@@ -10,14 +10,15 @@ pub use summary::summary;
 
 use std::path::PathBuf;
 
+use longhaul_config::diagnostic::{Problem, Report, Severity};
+use longhaul_config::{LoadError, Loaded, load};
+use longhaul_derive::{Derived, HostFacts, derive};
+
 use super::filters::FilterOptions;
 use super::table::rows;
 use super::{ConfigFile, FAILED, Outcome, REFUSED, eprint_report, load_or_refuse, print};
 use crate::run::{Fact, Overridden, Weight, facts};
 use crate::terminal::{stderr_has_colours, width};
-use longhaul_config::diagnostic::{Problem, Report, Severity};
-use longhaul_config::{LoadError, Loaded, load};
-use longhaul_derive::{Derived, HostFacts, derive};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {

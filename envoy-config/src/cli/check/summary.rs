@@ -4,11 +4,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::lines::{images, pair, parent, uses};
-use longhaul_config::allowlist;
 use longhaul_config::units::show_duration;
-use longhaul_config::{Cache, DeltaGain, Intercept, Level, LinkModel, Price, Settings, Share, Sockets, Validity};
+use longhaul_config::{
+    Cache, DeltaGain, Intercept, Level, LinkModel, Price, Settings, Share, Sockets, Validity, allowlist,
+};
 use longhaul_derive::{Compressors, Derived, LevelInUse, TargetKind};
+
+use super::lines::{images, pair, parent, uses};
 
 /// Returns labels and texts.
 pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, String)> {

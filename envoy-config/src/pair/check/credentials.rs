@@ -4,13 +4,13 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use longhaul_config::Identity;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 use super::{CheckError, Shown};
-use longhaul_config::Identity;
 
 /// The credentials of this end.
 #[derive(Debug)]

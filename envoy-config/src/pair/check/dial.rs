@@ -12,6 +12,7 @@ use http_body_util::Empty;
 use hyper::body::Bytes;
 use hyper::header::{DATE, HeaderMap};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use longhaul_config::{Host, HostPort};
 use rustls::pki_types::{ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig};
 use tokio::io::AsyncReadExt as _;
@@ -23,7 +24,6 @@ use tokio_rustls::client::TlsStream;
 use super::credentials::Credentials;
 use super::trust::Judge;
 use super::{Clock, Outcome, Reason, Shown, Unreached};
-use longhaul_config::{Host, HostPort};
 
 /// The URL of the health check of a remote (`rds_pipe.yaml`).
 const PIPE_URL: &str = "https://hold.pair.invalid:1/";

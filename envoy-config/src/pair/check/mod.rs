@@ -19,10 +19,11 @@ use std::time::{Duration, SystemTime};
 
 pub use words::{Line, Verdict};
 
-use super::reason::Reason;
 use credentials::Credentials;
 use longhaul_config::{HostPort, Role, Settings};
 use longhaul_derive::pair_check;
+
+use super::reason::Reason;
 
 /// The reason why there was nothing to check.
 #[derive(Debug, thiserror::Error)]

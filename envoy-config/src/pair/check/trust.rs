@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use longhaul_config::Host;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
@@ -11,7 +12,6 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, Sign
 
 use super::Shown;
 use super::credentials::shown;
-use longhaul_config::Host;
 
 /// Verifies the other end's certificate, and keeps what was shown.
 #[derive(Debug)]

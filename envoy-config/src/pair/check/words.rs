@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use longhaul_config::{HostPort, Identity};
 use x509_parser::time::ASN1Time;
 
 use super::credentials::Credentials;
 use super::{Clock, Outcome, Shown, Unreached};
-use longhaul_config::{HostPort, Identity};
 
 /// A difference of the clocks above this is a problem: 2 minutes, in milliseconds.
 const MOST_APART_MS: i64 = 120_000;

@@ -3,8 +3,9 @@
 //! The plugin *errors* writes `RCODE NAME. TYPE: REASON` for the first failed query of a kind in a minute, and then
 //! `COUNT errors like 'PATTERN' occurred in last 1m0s`. The patterns are those of [`longhaul_render::DNS_FAILURES`].
 
-use super::record::{Level, Record};
 use longhaul_render::DNS_FAILURES;
+
+use super::record::{Level, Record};
 
 /// Messages that tell an operator nothing.
 const NOISE: &[&str] = &["maxprocs: ", "plugin/reload: Running configuration SHA512"];

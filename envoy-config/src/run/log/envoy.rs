@@ -1,9 +1,11 @@
 //! The log lines of Envoy.
 
-use super::handshakes::{self, Handshake};
-use super::pages::{self, PageLoad};
-use super::record::{Level, Record};
+use longhaul_observe::report::PageLoad;
 use longhaul_render::{HANDSHAKE_MARK, PAGE_MARK};
+
+use super::handshakes::{self, Handshake};
+use super::pages;
+use super::record::{Level, Record};
 
 /// The log format with which Envoy is started: a mark, the level, the component, and the message with escapes for its
 /// newlines.

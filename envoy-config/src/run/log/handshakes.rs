@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use longhaul_render::HANDSHAKE_MARK;
+
 use super::record::{Level, Record};
 use crate::pair::Reason;
-use longhaul_render::HANDSHAKE_MARK;
 
 /// The interval in which a reason is logged once.
 const EVERY: Duration = Duration::from_mins(1);

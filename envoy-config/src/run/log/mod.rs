@@ -20,7 +20,6 @@ mod sink;
 pub(super) use child_output::{Dialect, follow};
 pub(super) use envoy::FORMAT as ENVOY_FORMAT;
 pub(super) use pages::RecentPages;
-pub use pages::{Outcome, PageLoad, PageReport};
 pub use record::{Form, Level};
 pub(crate) use sink::{flush, start};
 

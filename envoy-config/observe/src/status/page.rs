@@ -12,8 +12,7 @@ use url_rewriting::BailOut;
 
 use super::words::{millis, size, time};
 use super::{Status, gather};
-use crate::run::{RunReport, StatusPages};
-use crate::web::Resource;
+use crate::report::RunReport;
 
 /// The age up to which a status is shown again. Several open pages cost Envoy no more than one.
 const FRESH: Duration = Duration::from_secs(1);
@@ -25,9 +24,19 @@ pub struct StatusPage {
     last: Mutex<Option<(Instant, Arc<Status>)>>,
 }
 
-impl StatusPages for StatusPage {
-    fn page(&self, run: RunReport, path: &str) -> Option<Resource> {
-        let resource = |media_type, body| Some(Resource::ok(media_type, body));
+/// The page or a file of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageFile {
+    /// Its media type.
+    pub media_type: &'static str,
+    /// Its content.
+    pub body: String,
+}
+
+impl StatusPage {
+    /// Returns the page or file at `path`. None if there is none. May wait for the children.
+    pub fn page(&self, run: RunReport, path: &str) -> Option<PageFile> {
+        let resource = |media_type, body| Some(PageFile { media_type, body });
         match path {
             "/" => resource("text/html; charset=utf-8", html(&self.status(run)).ok()?),
             "/status.json" => {
@@ -39,9 +48,7 @@ impl StatusPages for StatusPage {
             _ => None,
         }
     }
-}
 
-impl StatusPage {
     /// Returns the status of now. Others wait meanwhile, and get the same.
     fn status(&self, run: RunReport) -> Arc<Status> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);

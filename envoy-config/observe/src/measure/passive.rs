@@ -12,13 +12,13 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
+use longhaul_config::units::{Rate, show_duration};
+use longhaul_config::{Link, Settings};
 use serde::{Deserialize, Serialize};
 
 use super::estimate::{Estimate, per_second, percentile, suggest, two_digits};
 use super::kernel::{Connection, ConnectionId};
 use super::proposal::{Direction, proposed_line};
-use longhaul_config::units::{Rate, show_duration};
-use longhaul_config::{Link, Settings};
 
 /// The conditions of a warning.
 struct Rule {

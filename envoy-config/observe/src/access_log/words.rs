@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn every_policy_of_the_guard_has_words() {
-        let template = include_str!("../../render/templates/ecds_guard.yaml.j2");
+        let template = include_str!("../../../render/templates/ecds_guard.yaml.j2");
         for (policy, _) in GUARD {
             assert!(template.contains(&format!("\n        {policy}:\n")), "{policy}");
         }

@@ -1,9 +1,8 @@
 //! One line of the access log as a request.
 
 use http_semantics::authority;
-use serde::{Deserialize, Serialize};
-
 use longhaul_config::Host;
+use serde::{Deserialize, Serialize};
 
 /// The flag of Envoy for a response from its cache.
 const FROM_CACHE: &str = "RFCF";
@@ -139,7 +138,7 @@ impl Request {
 }
 
 /// Parses `document=12 same_host=3`.
-pub(crate) fn counts(text: &str) -> Vec<(String, u64)> {
+pub fn counts(text: &str) -> Vec<(String, u64)> {
     let one = |word: &str| word.split_once('=').and_then(|(reason, urls)| Some((visible(reason), urls.parse().ok()?)));
     text.split_ascii_whitespace().filter_map(one).collect()
 }

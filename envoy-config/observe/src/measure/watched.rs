@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use super::kernel::ConnectionId;
 use longhaul_config::{Host, Intercept, Role, Settings, Sockets};
+
+use super::kernel::ConnectionId;
 
 /// The ports that clients request, which the socket of a connection keeps under `listen.intercept: tproxy`.
 const WEB_PORTS: [u16; 2] = [80, 443];

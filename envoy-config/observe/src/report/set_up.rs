@@ -4,10 +4,9 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use longhaul_config::units::show_duration;
 use longhaul_config::{Cache, Settings, Validity};
+use serde::{Deserialize, Serialize};
 
 /// The parts of a configuration that `longhaul status` compares with the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +58,7 @@ pub struct CertificateReport {
 
 impl SetUp {
     /// Reads the certificates again.
-    pub(super) fn of(settings: &Settings) -> Self {
+    pub fn of(settings: &Settings) -> Self {
         let link = &settings.link;
         let own = settings.role.identity();
         let pair = own.iter().flat_map(|own| [("this end of the pair", &own.cert), ("the pair's authority", &own.ca)]);

@@ -17,14 +17,14 @@ pub struct OpenFiles {
 
 impl OpenFiles {
     /// Returns the files of process `pid`. None if it has ended, if this user may not see them, and without a limit.
-    pub(crate) fn of(pid: u32) -> Option<Self> {
+    pub fn of(pid: u32) -> Option<Self> {
         let process = Process::new(i32::try_from(pid).ok()?).ok()?;
         let LimitValue::Value(limit) = process.limits().ok()?.max_open_files.soft_limit else { return None };
         Some(Self { open: u64::try_from(process.fd_count().ok()?).ok()?, limit })
     }
 
     /// Returns true if the process comes close to its limit.
-    pub(crate) fn are_many(self) -> bool {
+    pub fn are_many(self) -> bool {
         self.open.saturating_mul(100) >= self.limit.saturating_mul(MANY_PERCENT)
     }
 }

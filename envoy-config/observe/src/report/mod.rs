@@ -3,34 +3,33 @@
 //! Envoy and CoreDNS publish their own counters. This report holds the facts that neither knows: the file in force, the
 //! last refusal, and the deaths of the children.
 
+mod dns;
+mod folders;
+mod pages;
+mod set_up;
+
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use longhaul_config::{AccessLog, Settings};
 use serde::{Deserialize, Serialize};
 
-use super::dns_report::DnsReport;
-use super::endpoint::Endpoint;
-use super::log::PageReport;
-use super::private::PrivateFolder;
-use super::set_up::SetUp;
-use super::state::{SERVICE_FOLDER, default_folder, folders_of_runs};
+pub use dns::{DnsReport, ResolverReport};
+pub use folders::default_folder;
+use folders::{SERVICE_FOLDER, folders_of_runs};
+pub use pages::{Outcome, PageLoad, PageReport};
+pub use set_up::{CacheReport, CertificateReport, LinkReport, SetUp};
+
 use crate::compare::Compared;
+use crate::endpoint::Endpoint;
 use crate::measure::Noticed;
-use crate::replaced_file;
-use longhaul_config::AccessLog;
-use longhaul_config::Settings;
 
 /// Name of the file in the state folder.
-const REPORT: &str = "run.json";
+pub const REPORT: &str = "run.json";
 /// The longest report that is read, in bytes. The message of a refusal is its longest part.
 const MAX_REPORT_BYTES: u64 = 1 << 20;
-
-/// The last report of a run, for the threads that show it.
-pub(super) type LastReport = Arc<Mutex<Option<RunReport>>>;
 
 /// The present state of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,7 +137,8 @@ pub struct ChildReport {
 }
 
 impl Sockets {
-    pub(super) fn of(settings: &Settings, private: &PrivateFolder) -> Self {
+    /// Returns the sockets of a run with the Unix sockets of Envoy's admin interface and of CoreDNS's metrics.
+    pub fn of(settings: &Settings, admin: PathBuf, dns_metrics: PathBuf) -> Self {
         let listen = &settings.listen;
         let (http, split) = if settings.role.meets_clients() {
             (listen.http.clone(), None)
@@ -150,8 +150,8 @@ impl Sockets {
             split,
             tls: listen.tls.clone(),
             dns: listen.dns.clone(),
-            admin: Endpoint::Unix(private.admin()),
-            dns_metrics: listen.dns.as_ref().map(|_| Endpoint::Unix(private.dns_metrics())),
+            admin: Endpoint::Unix(admin),
+            dns_metrics: listen.dns.as_ref().map(|_| Endpoint::Unix(dns_metrics)),
             metrics: None,
             status: None,
         }
@@ -251,56 +251,8 @@ fn read_file(path: &Path) -> std::io::Result<(String, u32)> {
     Ok((fs::read_to_string(path)?, metadata.uid()))
 }
 
-/// Keeps the report up to date.
-#[derive(Debug)]
-pub(super) struct Publisher {
-    path: PathBuf,
-    last: LastReport,
-}
-
-impl Publisher {
-    pub(super) fn new(folder: &Path) -> Self {
-        Self { path: folder.join(REPORT), last: LastReport::default() }
-    }
-
-    /// Returns the last report, as it will be at any later time.
-    pub(super) fn last(&self) -> LastReport {
-        Arc::clone(&self.last)
-    }
-
-    /// Writes `report` if it differs from the last one. The run continues if the file cannot be written, as on a full
-    /// disk, and the next change tries again.
-    pub(super) fn publish(&mut self, report: RunReport) {
-        if self.last.lock().unwrap_or_else(PoisonError::into_inner).as_ref() == Some(&report) {
-            return;
-        }
-        if let Err(error) = self.write(&report) {
-            super::say(
-                super::Level::Warning,
-                &format!("cannot write {}: {error}; `longhaul status` shows an old state", self.path.display()),
-            );
-        }
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
-    }
-
-    fn write(&self, report: &RunReport) -> std::io::Result<()> {
-        replaced_file::replace(&self.path, &serde_json::to_vec_pretty(report)?, 0o644)
-    }
-}
-
-impl Drop for Publisher {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
-    }
-}
-
-/// Returns the time, in seconds since 1970.
-pub(super) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
-}
-
 /// Returns the start of process `pid`, in clock ticks since the machine's start.
-pub(super) fn process_start(pid: u32) -> Option<u64> {
+pub fn process_start(pid: u32) -> Option<u64> {
     let process = procfs::process::Process::new(i32::try_from(pid).ok()?).ok()?;
     process.stat().ok().map(|stat| stat.starttime)
 }
@@ -308,61 +260,4 @@ pub(super) fn process_start(pid: u32) -> Option<u64> {
 /// Returns the user whose rights process `pid` has. The owner of its folder in /proc may be root instead.
 fn process_owner(pid: u32) -> Option<u32> {
     procfs::process::Process::new(i32::try_from(pid).ok()?).ok()?.status().ok().map(|status| status.euid)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn report(pid: u32, process_start: u64) -> RunReport {
-        let socket: SocketAddr = "127.0.0.1:1".parse().unwrap();
-        RunReport {
-            version: String::new(),
-            role: String::new(),
-            pid,
-            draining: false,
-            process_start,
-            started: 0,
-            file: PathBuf::from("longhaul.yaml"),
-            config_sha256: String::new(),
-            in_force_since: 0,
-            changes: 0,
-            refused: None,
-            set_up: SetUp::default(),
-            dns: DnsReport::default(),
-            link: Noticed::default(),
-            ground: None,
-            compared: None,
-            pages: Vec::new(),
-            access_log: AccessLog::Off,
-            listen: Sockets {
-                http: Some(socket.into()),
-                split: None,
-                tls: None,
-                dns: None,
-                admin: Endpoint::Unix("admin.sock".into()),
-                dns_metrics: None,
-                metrics: None,
-                status: None,
-            },
-            envoy: ChildReport::default(),
-            coredns: ChildReport::default(),
-            images: None,
-        }
-    }
-
-    #[test]
-    fn a_report_is_found_as_long_as_its_process_lives_and_no_other_has_its_number() {
-        let folder = tempfile::tempdir().unwrap();
-        let me = std::process::id();
-        let start = process_start(me).unwrap();
-        let mut publisher = Publisher::new(folder.path());
-        assert!(read(folder.path()).unwrap().is_none(), "nothing was written yet");
-        publisher.publish(report(me, start));
-        assert_eq!(read(folder.path()).unwrap(), Some(report(me, start)));
-        publisher.publish(report(me, start + 1));
-        assert_eq!(read(folder.path()).unwrap(), None, "another process with its number");
-        drop(publisher);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "an orderly end leaves nothing");
-    }
 }

@@ -11,10 +11,10 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
+use longhaul_config::units::Rate;
 use serde::Serialize;
 
 use super::kernel::{Connection, ConnectionId};
-use longhaul_config::units::Rate;
 
 /// The time over which delivered bytes are summed.
 const WINDOW: Duration = Duration::from_secs(1);

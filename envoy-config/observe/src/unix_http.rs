@@ -15,7 +15,7 @@ use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport};
 
 /// The longest time for a request and its response, as for the same programs over TCP.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// The host in the requests. Neither Envoy nor CoreDNS looks at it.
 const ORIGIN: &str = "http://localhost";
 /// The longest page, in bytes. Envoy's statistics of a large box have a few megabytes.
@@ -23,7 +23,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// A response that could not be had.
 #[derive(Debug)]
-pub(crate) enum NoPage {
+pub enum NoPage {
     /// This user may not connect to the socket.
     Forbidden,
     /// Nobody responds, or the response is no success.
@@ -69,7 +69,7 @@ fn agent(socket: &Path) -> ureq::Agent {
 ///
 /// # Errors
 /// The folder cannot be opened, or nobody accepts the connection.
-pub(crate) fn connect(socket: &Path) -> io::Result<UnixStream> {
+pub fn connect(socket: &Path) -> io::Result<UnixStream> {
     let folder = socket.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = socket.file_name().unwrap_or(OsStr::new(""));
     let folder = File::from(openat(CWD, folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?);

@@ -9,7 +9,7 @@ mod summary;
 mod words;
 
 pub use follow::{Follower, LogError};
-pub(crate) use request::counts;
+pub use request::counts;
 pub use request::{Hop, Page, Request};
 pub use summary::{Summary, Times};
 pub use words::{Part, SlowPart};

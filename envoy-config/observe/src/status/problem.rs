@@ -4,13 +4,13 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use longhaul_config::Lifetime;
+use longhaul_config::units::Bytes;
 use serde::Serializer;
 
 use super::{Child, Status};
+use crate::OpenFiles;
 use crate::measure::Misfit;
-use crate::run::OpenFiles;
-use longhaul_config::Lifetime;
-use longhaul_config::units::Bytes;
 
 /// A fault that the operator must remove. `longhaul status` exits 1 while there is one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

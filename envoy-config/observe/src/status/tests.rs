@@ -1,8 +1,10 @@
+use longhaul_config::Lifetime;
+
 use super::*;
+use crate::Endpoint;
 use crate::compare::{Difference, Differences, Figures, Median};
 use crate::measure::Misfit;
-use crate::run::{DnsReport, Endpoint, Outcome, PageLoad, SetUp};
-use longhaul_config::Lifetime;
+use crate::report::{DnsReport, Outcome, PageLoad, SetUp};
 
 const DAY_S: i64 = 24 * 60 * 60;
 const PROXY: &str = "198.51.100.12";

@@ -20,22 +20,22 @@ use sha2::{Digest, Sha256};
 
 use crate::compare::Compared;
 use crate::measure::Noticed;
-use crate::run::{
-    CacheReport, CertificateReport, ChildReport, Endpoint, LinkReport, OpenFiles, PageReport, Refusal, ResolverReport,
-    RunReport, Sockets, free_disk, page_at, serves,
+use crate::report::{
+    CacheReport, CertificateReport, ChildReport, LinkReport, PageReport, Refusal, ResolverReport, RunReport, Sockets,
 };
 use crate::scrape::Scrape;
 use crate::unix_http::NoPage;
+use crate::{Endpoint, OpenFiles, free_disk, page_at, serves};
 pub use dns::DnsCounts;
 use longhaul_config::Validity;
 use longhaul_config::units::Bytes;
-pub use page::StatusPage;
+pub use page::{PageFile, StatusPage};
 pub use pair::{Bundled, Packed, PairStatus};
 pub use parents::ParentStatus;
 use problem::Machine;
 pub use problem::{Problem, Warning};
 pub use traffic::{CacheCounts, Clients, Pages, PerPage, Traffic, UpstreamCounts};
-pub(crate) use words::{millis, time};
+pub use words::{millis, time};
 
 /// The state of a running PEP. Counters start at 0 when the process that counts starts.
 #[derive(Debug, Serialize)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::unix_http::{self, NoPage};
 
 /// The time that a program on this machine has for a response.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(2);
+pub const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A socket with pages of Envoy or CoreDNS. In JSON it is a string.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub enum Endpoint {
 
 impl Endpoint {
     /// Returns the page at `path`, such as `/server_info`.
-    pub(crate) fn page(&self, path: &str) -> Result<String, NoPage> {
+    pub fn page(&self, path: &str) -> Result<String, NoPage> {
         match self {
             Self::Tcp(socket) => page_at(*socket, path).ok_or(NoPage::Absent),
             Self::Unix(socket) => unix_http::get(socket, path),
@@ -32,7 +32,7 @@ impl Endpoint {
     }
 
     /// Sends an order to Envoy. Returns true if Envoy accepts it. A run takes orders at its Unix socket alone.
-    pub(super) fn order(&self, path: &str) -> bool {
+    pub fn order(&self, path: &str) -> bool {
         matches!(self, Self::Unix(socket) if unix_http::post(socket, path))
     }
 }
@@ -47,12 +47,18 @@ impl fmt::Display for Endpoint {
 }
 
 /// Returns the page at `path` of the program on `socket`. None if there is none, or if the child does not respond in time.
-pub(crate) fn page_at(socket: SocketAddr, path: &str) -> Option<String> {
+pub fn page_at(socket: SocketAddr, path: &str) -> Option<String> {
     let mut response = agent().get(format!("http://{socket}{path}")).call().ok()?;
     (response.status() == 200).then(|| response.body_mut().read_to_string().ok()).flatten()
 }
 
 /// Returns the client for pages on loopback.
-pub(super) fn agent() -> ureq::Agent {
+pub fn agent() -> ureq::Agent {
     ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).proxy(None).http_status_as_error(false).build().into()
+}
+
+/// Returns true if the Envoy of this `/server_info` serves, or one that it takes over from.
+pub fn serves(info: &serde_json::Value) -> bool {
+    let epoch = info.pointer("/command_line_options/restart_epoch").and_then(serde_json::Value::as_u64);
+    info.get("state").is_some_and(|state| state == "LIVE") || epoch.is_some_and(|epoch| epoch > 0)
 }

@@ -3,14 +3,13 @@
 use std::io;
 use std::time::Duration;
 
+use longhaul_config::share::{Group, NFLOG_GROUP};
 use netlink_packet_core::{NetlinkMessage, NetlinkPayload};
 use netlink_packet_netfilter::nflog::{ConfigCmd, ConfigMode, ConfigNla, PacketNla, ULogMessage, config_request};
 use netlink_packet_netfilter::{NetfilterMessage, NetfilterMessageInner, NetfilterProtoFamily};
 use netlink_sys::protocols::NETLINK_NETFILTER;
 use netlink_sys::{Socket, SocketAddr};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-
-use longhaul_config::share::{Group, NFLOG_GROUP};
 
 /// The largest message of the log, in bytes. The kernel sends less.
 const BUFFER: usize = 1 << 16;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Joins pages to one. Programs may count under one name (`process_...`): its samples then stand together, below the
 /// first page's description, because a page describes a name once.
-pub(crate) fn joined<'p>(pages: impl Iterator<Item = &'p str>) -> String {
+pub fn joined<'p>(pages: impl Iterator<Item = &'p str>) -> String {
     let mut families: Vec<Family<'p>> = Vec::new();
     let mut places: HashMap<&'p str, usize> = HashMap::new();
     let mut size = 0;
@@ -60,7 +60,7 @@ fn described(line: &str) -> Option<&str> {
 
 /// One page of metrics.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Scrape(Vec<Sample>);
+pub struct Scrape(Vec<Sample>);
 
 #[derive(Debug, PartialEq)]
 struct Sample {
@@ -71,38 +71,38 @@ struct Sample {
 
 impl Scrape {
     /// Parses a page. Skips lines that are no sample, because a newer program may write lines of unknown form.
-    pub(crate) fn parse(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         Self(text.lines().filter(|line| !line.starts_with('#')).filter_map(sample).collect())
     }
 
     /// Returns the sum of `name` over all samples whose labels satisfy `holds`. 0 if there are none.
-    pub(crate) fn sum_where(&self, name: &str, holds: impl Fn(&dyn Fn(&str) -> Option<String>) -> bool) -> u64 {
+    pub fn sum_where(&self, name: &str, holds: impl Fn(&dyn Fn(&str) -> Option<String>) -> bool) -> u64 {
         let matching = self.0.iter().filter(|sample| sample.name == name && holds(&|label| sample.label(label)));
         whole(matching.map(|sample| sample.value).sum())
     }
 
     /// Returns the sum of `name` over all labels.
-    pub(crate) fn sum(&self, name: &str) -> u64 {
+    pub fn sum(&self, name: &str) -> u64 {
         self.sum_where(name, |_| true)
     }
 
     /// Returns the sum of `name` over the samples whose `label` is `value`.
-    pub(crate) fn sum_of(&self, name: &str, label: &str, value: &str) -> u64 {
+    pub fn sum_of(&self, name: &str, label: &str, value: &str) -> u64 {
         self.sum_where(name, |of| of(label).as_deref() == Some(value))
     }
 
     /// Returns true if any name begins with `beginning`.
-    pub(crate) fn has(&self, beginning: &str) -> bool {
+    pub fn has(&self, beginning: &str) -> bool {
         self.0.iter().any(|sample| sample.name.starts_with(beginning))
     }
 
     /// Returns `name` by the values of `label`, in the order of these.
-    pub(crate) fn values(&self, name: &str, label: &str) -> Vec<(String, u64)> {
+    pub fn values(&self, name: &str, label: &str) -> Vec<(String, u64)> {
         self.values_where(name, label, |_| true)
     }
 
     /// Returns `name` by the values of `label`, over the samples whose labels satisfy `holds`.
-    pub(crate) fn values_where(
+    pub fn values_where(
         &self,
         name: &str,
         label: &str,
@@ -117,7 +117,7 @@ impl Scrape {
     }
 
     /// Returns `name` by the values of `label`, largest first, without zeros.
-    pub(crate) fn by(&self, name: &str, label: &str) -> Vec<(String, u64)> {
+    pub fn by(&self, name: &str, label: &str) -> Vec<(String, u64)> {
         let mut found = self.values(name, label);
         found.retain(|(_, sum)| *sum > 0);
         found.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
@@ -125,7 +125,7 @@ impl Scrape {
     }
 
     /// Returns the value of `label` in the first sample of `name`.
-    pub(crate) fn label(&self, name: &str, label: &str) -> Option<String> {
+    pub fn label(&self, name: &str, label: &str) -> Option<String> {
         self.0.iter().find(|sample| sample.name == name)?.label(label)
     }
 }

@@ -1,8 +1,9 @@
 //! The `link:` line that fits the measured link.
 
-use super::estimate::Suggestion;
 use longhaul_config::units::{Rate, show_duration};
 use longhaul_config::{Link, RoleName, Settings};
+
+use super::estimate::Suggestion;
 
 /// The direction in which a box sends over the link. The kernel keeps rates of what is sent alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

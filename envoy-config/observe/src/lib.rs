@@ -1,0 +1,28 @@
+//! What is happening? The facts about a run and its traffic, for `longhaul status`, `log`, `measure` and the status page.
+//!
+//! | module | answers |
+//! |---|---|
+//! | [`report`] | what a run says of itself, and where its report is |
+//! | [`status`] | the state of a run: its report with the counters of Envoy and CoreDNS, and every problem in it |
+//! | [`access_log`] | what Envoy's access log says of a request, in words and in sums |
+//! | [`measure`] | the link, from the connections of the kernel |
+//! | [`compare`] | the times of clients that pass untouched beside those that Longhaul serves |
+//!
+//! Nothing here starts a process or writes a file.
+
+pub mod access_log;
+pub mod compare;
+mod disk;
+mod endpoint;
+pub mod measure;
+mod open_files;
+pub mod report;
+mod scrape;
+pub mod status;
+mod unix_http;
+
+pub use disk::free_disk;
+pub use endpoint::{Endpoint, TIMEOUT, agent, page_at, serves};
+pub use open_files::OpenFiles;
+pub use scrape::{Scrape, joined};
+pub use unix_http::{NoPage, connect};

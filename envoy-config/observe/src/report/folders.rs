@@ -1,0 +1,54 @@
+//! The state folders of runs: where a run keeps its report.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use sha2::{Digest, Sha256};
+
+/// Returns the default folder. Each configuration file has its own, so that several runs fit on one machine.
+pub fn default_folder(config: &Path) -> PathBuf {
+    let path = fs::canonicalize(config).unwrap_or_else(|_| config.to_owned());
+    let hash = hex::encode(Sha256::digest(path.as_os_str().as_encoded_bytes()));
+    let stem = config.file_stem().map_or_else(|| "longhaul".into(), |stem| stem.to_string_lossy().into_owned());
+    base().join(format!("{stem}-{}", hash.get(..8).unwrap_or_default()))
+}
+
+/// The state folder of `longhaul.service`.
+pub(super) const SERVICE_FOLDER: &str = "/var/lib/longhaul";
+
+/// Returns the default folders of present and past runs: those of this user, and for root those of all users.
+pub(super) fn folders_of_runs() -> Vec<PathBuf> {
+    bases().iter().flat_map(|base| folders_in(base)).collect()
+}
+
+fn bases() -> Vec<PathBuf> {
+    let mut bases = vec![base()];
+    if rustix::process::geteuid().is_root() {
+        bases.extend(folders_in(Path::new("/run/user")).into_iter().map(|user| user.join("longhaul")));
+        let is_base = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.and_then(|name| name.strip_prefix("longhaul-")).is_some_and(|uid| uid.parse::<u32>().is_ok())
+        };
+        bases.extend(folders_in(&env::temp_dir()).into_iter().filter(is_base));
+    }
+    bases
+}
+
+/// Returns the folders in `folder`, without symbolic links. Empty if it cannot be read.
+fn folders_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
+    let folders = entries.into_iter().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    folders.map(|entry| entry.path()).collect()
+}
+
+fn base() -> PathBuf {
+    let me = rustix::process::geteuid();
+    if me.is_root() {
+        PathBuf::from("/run/longhaul")
+    } else {
+        match env::var_os("XDG_RUNTIME_DIR").filter(|dir| Path::new(dir).is_dir()) {
+            Some(dir) => PathBuf::from(dir).join("longhaul"),
+            None => env::temp_dir().join(format!("longhaul-{}", me.as_raw())),
+        }
+    }
+}
