@@ -22,7 +22,7 @@ from harness.desk import Desk
 from harness.pep import Pep, command
 from harness.ports import free_ports
 
-CASES = Path(__file__).parent.parent.parent / "envoy-config/tests/config"
+CASES = Path(__file__).parent.parent.parent / "envoy-config/longhaul/tests/config"
 
 
 def names(kind: str) -> list[str]:

@@ -24,7 +24,7 @@ from harness.processes import Child
 from harness.topology import CLIENT_DEVICE
 
 PATIENCE_S = 1.0
-"""The time that a sibling has to respond (`envoy-config/src/host/siblings.rs`)."""
+"""The time that a sibling has to respond (`envoy-config/render/src/host/siblings.rs`)."""
 ECHO = """
 import socket, sys, threading
 def serve(one):

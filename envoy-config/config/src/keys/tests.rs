@@ -92,7 +92,7 @@ fn a_file_with_a_cut_key_is_accepted_and_the_warning_names_what_replaced_it() {
         let (group, last) = key.name.rsplit_once('.').unwrap();
         let (role, required) = match group {
             "split" => {
-                let of_a_pair = ["pem", "key", "pem"].map(|kind| format!("../tests/config/files/pep.{kind}"));
+                let of_a_pair = ["pem", "key", "pem"].map(|kind| format!("../longhaul/tests/config/files/pep.{kind}"));
                 let [cert, key, ca] = of_a_pair;
                 ("remote", format!("peer: ground.example:8443, cert: {cert}, key: {key}, ca: {ca}, "))
             }

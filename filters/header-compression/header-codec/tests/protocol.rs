@@ -348,7 +348,7 @@ fn a_ground_reloaded_without_packing_costs_a_remote_no_request() {
 
 #[test]
 fn the_refusal_that_a_grounds_route_holds_is_the_one_that_remotes_read() {
-    // `envoy-config/templates/rds_pipe.yaml.j2` holds it as text.
+    // `envoy-config/render/templates/rds_pipe.yaml.j2` holds it as text.
     assert_eq!(header_codec::Refusal::Format.field(), b",!");
 }
 

@@ -45,7 +45,7 @@ pub mod limits {
     /// The time for which a token pays for a name, and in which an empty budget becomes full. Envoy removes a name
     /// after the same time without a request (`host_ttl`).
     pub const PERIOD: Duration = Duration::from_mins(1);
-    /// Names that Envoy's table holds (`max_hosts` of `envoy-config/templates/part/dns_cache.yaml.j2`).
+    /// Names that Envoy's table holds (`max_hosts` of `envoy-config/render/templates/part/dns_cache.yaml.j2`).
     pub const TABLE: u32 = 4096;
     /// The smallest budget: a page with many third parties must pass.
     pub const LEAST: u32 = 64;

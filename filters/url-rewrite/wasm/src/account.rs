@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use filter_host::property;
 use url_rewriting::{BailOut, UrlCounts};
 
-/// Filter state `wasm.longhaul_*` of the access log's format (`envoy-config/templates/part/access_log.yaml.j2`).
+/// Filter state `wasm.longhaul_*` of the access log's format (`envoy-config/render/templates/part/access_log.yaml.j2`).
 const MOVED: &str = "longhaul_moved";
 const LEFT: &str = "longhaul_left";
 const BAIL_OUT: &str = "longhaul_bail_out";

@@ -16,7 +16,7 @@ use url_rewriting::{Observer, Plan};
 
 use crate::counters::Counters;
 
-/// The cluster that leads through the cache and the guard (`envoy-config/templates/part/fetch_listener.yaml.j2`).
+/// The cluster that leads through the cache and the guard (`envoy-config/render/templates/part/fetch_listener.yaml.j2`).
 const CLUSTER: &str = "fetch";
 
 /// Time limit for an object, to its last byte. After it the cache continues without this filter.

@@ -61,7 +61,7 @@ impl Config {
     /// Adds the url-rewrite filter. If it is not built, says so and returns None.
     pub(crate) fn with_filter(mut self) -> Option<Self> {
         let named = env::var_os("LONGHAUL_URL_REWRITE").map(PathBuf::from);
-        let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/dist/url_rewrite.wasm");
+        let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/dist/url_rewrite.wasm");
         let Some(path) = named.into_iter().chain([built]).find(|path| path.is_file()) else {
             skip("no url_rewrite.wasm: set LONGHAUL_URL_REWRITE, or `make build`");
             return None;
@@ -126,7 +126,7 @@ pub(crate) fn render_yaml(yaml: &str, folder: &Path, artifacts: &Artifacts) -> R
 /// A filter that every box has. None if it is not built.
 fn built(variable: &str, file: &str) -> Option<WasmModule> {
     let named = env::var_os(variable).map(PathBuf::from);
-    let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/dist").join(file);
+    let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/dist").join(file);
     named.into_iter().chain([built]).find(|path| path.is_file()).map(module)
 }
 

@@ -115,7 +115,7 @@ fn a_remote_without_a_listening_dns_starts_and_serves_no_names() {
              split: {{ peer: \"127.0.0.2:8443\", cert: {files}/pep.pem, key: {files}/pep.key, ca: {files}/pep.pem }}\n"
         ),
     );
-    let dist = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/dist");
+    let dist = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/dist");
     let run = host.start_with(&[("LONGHAUL_DIST", dist)]);
     assert_eq!(run.ready, format!("ready http={at}:8080 metrics={at}:9153\n"));
     let coredns = run.child_named("coredns").unwrap();

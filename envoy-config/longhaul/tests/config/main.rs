@@ -77,7 +77,7 @@ fn a_file_that_is_not_there_or_not_text_is_refused_by_name() {
 
 #[test]
 fn the_message_that_the_readme_shows_is_the_one_that_is_printed() {
-    let readme = fs::read_to_string("README.md").unwrap();
+    let readme = fs::read_to_string("../README.md").unwrap();
     let message = fs::read_to_string("tests/config/refused/https_without_a_name.txt").unwrap();
     let message = message.replace("tests/config/refused/https_without_a_name.yaml", "longhaul.yaml");
     assert!(readme.contains(message.trim_end()));

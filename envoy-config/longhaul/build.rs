@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-const ENVOY_PIN: &str = "envoy-requirements.txt";
-const COREDNS_PIN: &str = "../coredns-plugin/go.mod";
+const ENVOY_PIN: &str = "../envoy-requirements.txt";
+const COREDNS_PIN: &str = "../../coredns-plugin/go.mod";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

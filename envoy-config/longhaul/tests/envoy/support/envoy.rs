@@ -20,7 +20,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 /// The Envoy to test with. If there is none, says why the test does not run and returns None.
 pub(crate) fn binary() -> Option<PathBuf> {
     let named = env::var_os("LONGHAUL_ENVOY").map(PathBuf::from);
-    let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/dist/envoy");
+    let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/dist/envoy");
     let found = named.into_iter().chain([built]).find(|path| path.is_file());
     if found.is_none() {
         skip("no Envoy: set LONGHAUL_ENVOY, or `make build`");

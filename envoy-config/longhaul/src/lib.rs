@@ -1,0 +1,17 @@
+//! The longhaul command. It checks `longhaul.yaml`, renders the configuration of Envoy and CoreDNS, runs both, and
+//! explains its decisions.
+//!
+//! [`longhaul_config`] reads a file into checked, immutable [`longhaul_config::Settings`]. [`longhaul_derive`] computes
+//! the transport from the link. [`longhaul_render`] makes the files of Envoy and CoreDNS from both, without touching a
+//! disk. [`run`] writes them, starts the processes and applies changes. [`longhaul_observe`] tells what happens then. No
+//! later part repeats a check of an earlier one.
+
+pub mod cli;
+mod dns_query;
+pub mod explain;
+pub mod host;
+pub mod pair;
+mod replaced_file;
+pub mod run;
+mod terminal;
+pub mod web;
