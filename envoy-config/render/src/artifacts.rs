@@ -58,6 +58,11 @@ impl Artifacts {
         self.marks_pages && settings.role.name() != RoleName::Ground
     }
 
+    /// Returns true if the filter was found that decides which requests the cache sees.
+    pub(super) fn admits(&self) -> bool {
+        self.modules.contains_key("cache-admission")
+    }
+
     /// The bundle of certificate authorities on Debian.
     pub const DEBIAN_CA_BUNDLE: &str = "/etc/ssl/certs/ca-certificates.crt";
 }

@@ -38,9 +38,8 @@ impl Images {
 
 /// Returns the sockets, if images are recoded on this box.
 pub(super) fn sockets<'a>(derived: &Derived, artifacts: &'a Artifacts) -> Option<&'a ImageSockets> {
-    // Without cache-admission, no request has the path of a variant.
-    let admits = artifacts.modules.contains_key("cache-admission");
-    artifacts.images.as_ref().filter(|_| derived.images.on && admits)
+    // Only a request that is admitted has the path of a variant.
+    artifacts.images.as_ref().filter(|_| derived.images.on && artifacts.admits())
 }
 
 /// Returns the program's configuration.

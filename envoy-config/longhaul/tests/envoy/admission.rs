@@ -66,17 +66,8 @@ struct World {
 }
 
 impl World {
-    /// A box as it is shipped: url-rewrite admits requests.
     fn new() -> Self {
-        Self::of(Config::new("").with_filter().unwrap_or_else(|| Config::new("")))
-    }
-
-    /// A box without url-rewrite, where the position `client` is a filter of its own.
-    fn without_url_rewrite() -> Self {
-        Self::of(Config::new(""))
-    }
-
-    fn of(mut config: Config) -> Self {
+        let mut config = Config::new("");
         let cache = config.path("cache");
         writeln!(config.yaml, "cache: {{ dir: '{}', size: 64mib }}", cache.display()).unwrap();
         std::fs::create_dir_all(cache).unwrap();
@@ -162,21 +153,20 @@ fn a_slow_client_fills_the_memory_through_the_cache() {
 
 #[test]
 fn the_third_request_for_a_url_is_served_from_the_cache() {
-    for world in [World::new(), World::without_url_rewrite()] {
-        let Some(envoy) = Envoy::start(&world.config) else { return };
-        let bodies: Vec<String> = (0..4).map(|_| world.get("/fresh/third", &[]).text()).collect();
-        assert_eq!(world.asked(), 2, "{bodies:?}");
-        assert_eq!((&bodies[1], &bodies[1]), (&bodies[2], &bodies[3]));
-        let counts = envoy.admin("/stats/prometheus?filter=cache_admission");
-        for count in [
-            "requests_total{reason=\"unknown\"} 1",
-            "requests_total{reason=\"storable\"} 1",
-            "requests_total{reason=\"held\"} 2",
-            "lessons_total{reason=\"storable\"} 1",
-            "lessons_total{reason=\"stored\"} 1",
-        ] {
-            assert!(counts.contains(&format!("longhaul_cache_admission_{count}\n")), "{count}: {counts}");
-        }
+    let world = World::new();
+    let Some(envoy) = Envoy::start(&world.config) else { return };
+    let bodies: Vec<String> = (0..4).map(|_| world.get("/fresh/third", &[]).text()).collect();
+    assert_eq!(world.asked(), 2, "{bodies:?}");
+    assert_eq!((&bodies[1], &bodies[1]), (&bodies[2], &bodies[3]));
+    let counts = envoy.admin("/stats/prometheus?filter=cache_admission");
+    for count in [
+        "requests_total{reason=\"unknown\"} 1",
+        "requests_total{reason=\"storable\"} 1",
+        "requests_total{reason=\"held\"} 2",
+        "lessons_total{reason=\"storable\"} 1",
+        "lessons_total{reason=\"stored\"} 1",
+    ] {
+        assert!(counts.contains(&format!("longhaul_cache_admission_{count}\n")), "{count}: {counts}");
     }
 }
 
@@ -284,14 +274,13 @@ fn unkeyed_headers_reach_what_others_get() {
 
 #[test]
 fn only_if_cached_asks_the_origin() {
-    for world in [World::new(), World::without_url_rewrite()] {
-        let Some(_envoy) = Envoy::start(&world.config) else { return };
-        let only = [("cache-control", "only-if-cached")];
-        assert_eq!(world.get("/fresh/only", &only).status, 504);
-        assert_eq!(world.asked(), 0);
-        let held = world.held("/fresh/only", &[]).unwrap();
-        assert_eq!(world.get("/fresh/only", &only).text(), held);
-    }
+    let world = World::new();
+    let Some(_envoy) = Envoy::start(&world.config) else { return };
+    let only = [("cache-control", "only-if-cached")];
+    assert_eq!(world.get("/fresh/only", &only).status, 504);
+    assert_eq!(world.asked(), 0);
+    let held = world.held("/fresh/only", &[]).unwrap();
+    assert_eq!(world.get("/fresh/only", &only).text(), held);
 }
 
 #[test]

@@ -96,7 +96,8 @@ impl World {
 #[test]
 fn a_client_gets_an_encoding_it_accepts_whatever_the_origin_sent() {
     for cache in ["", "cache: off\n"] {
-        let world = World::new(cache, typed);
+        let Some(config) = Config::new(cache).with_filter() else { return };
+        let world = World::of(config, typed);
         let Some(_envoy) = Envoy::start(&world.config) else { return };
         for (origin, best) in [("plain", "br"), ("gzip", "gzip")] {
             for (accepts, expected) in [

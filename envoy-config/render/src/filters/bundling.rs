@@ -31,7 +31,7 @@ fn is_needed(settings: &Settings) -> bool {
 }
 
 const fn position(roles: &'static [RoleName]) -> Position {
-    Position { name: "bundling", roles, only_with: None, vm: Some("bundling"), configuration }
+    Position { name: "bundling", roles, only_with: None, vm: None, configuration }
 }
 
 const CAPABILITIES: &[&str] = &[

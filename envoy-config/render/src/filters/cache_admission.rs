@@ -1,4 +1,5 @@
-//! cache-admission: decides which requests Envoy's cache sees, at three positions around it.
+//! cache-admission: decides which requests Envoy's cache sees. It has two positions around the cache, and its rules of
+//! admission are part of url-rewrite.
 
 use cache_admission::{Config, Position as At, marks};
 use longhaul_config::{Cache, RoleName};
@@ -19,58 +20,46 @@ pub(super) const FILTER: Filter = Filter {
         "proxy_get_shared_data",
         "proxy_on_response_body",
         "proxy_on_response_headers",
-        "proxy_on_response_trailers",
         "proxy_remove_header_map_value",
         "proxy_replace_header_map_value",
         "proxy_set_shared_data",
     ],
     positions: &[
         Position {
-            name: "cache-admission-client",
-            roles: ROLES,
-            only_with: None,
-            vm: Some(CACHE_VM),
-            configuration: of_clients_alone,
-        },
-        Position {
             name: "cache-admission-fetch",
             roles: ROLES,
             only_with: None,
             vm: Some(CACHE_VM),
-            configuration: |context| json(context, At::Fetch),
+            configuration: of_fetches,
         },
         Position {
             name: "cache-admission-origin",
             roles: ROLES,
             only_with: Some(marks::JUDGE),
             vm: Some(CACHE_VM),
-            configuration: |context| json(context, At::Origin),
+            configuration: of_the_judge,
         },
     ],
 };
 
-/// Returns the rules of admission for url-rewrite, which has the position `client` in itself: two filters would read the
-/// same header lists. None without a cache, or without the module for the other positions.
-pub(super) fn in_url_rewrite(context: &Context<'_>) -> Option<Config> {
-    context.modules.contains_key(FILTER.name).then(|| config(context, At::Client)).flatten()
-}
-
-/// Returns the configuration of the position `client` as a filter of its own.
-fn of_clients_alone(context: &Context<'_>) -> Result<Option<String>, RenderError> {
-    if context.modules.contains_key(super::url_rewrite::FILTER.name) { Ok(None) } else { json(context, At::Client) }
-}
-
-fn json(context: &Context<'_>, at: At) -> Result<Option<String>, RenderError> {
-    Ok(config(context, at).map(|config| serde_json::to_string(&config)).transpose()?)
-}
-
-fn config(context: &Context<'_>, at: At) -> Option<Config> {
+/// Returns the rules of admission, which url-rewrite applies: two filters would read the same header lists. None without a
+/// cache, or without the module for the positions around it.
+pub(super) fn rules(context: &Context<'_>) -> Option<Config> {
     let Cache::Disk { size, admit, plain_fields, .. } = &context.settings.cache else { return None };
-    Some(Config {
-        at,
+    context.admits.then(|| Config {
         admit: *admit,
         plain_fields: plain_fields.clone(),
-        images: context.recodes_images && at != At::Origin,
+        images: context.recodes_images,
         object_bytes: object_bytes(*size),
     })
+}
+
+fn of_fetches(context: &Context<'_>) -> Result<Option<String>, RenderError> {
+    let Cache::Disk { .. } = context.settings.cache else { return Ok(None) };
+    Ok(Some(serde_json::to_string(&At::Fetch { images: context.recodes_images })?))
+}
+
+fn of_the_judge(context: &Context<'_>) -> Result<Option<String>, RenderError> {
+    let Cache::Disk { size, .. } = context.settings.cache else { return Ok(None) };
+    Ok(Some(serde_json::to_string(&At::Origin { object_bytes: object_bytes(size) })?))
 }

@@ -8,7 +8,7 @@
 //! | filter | edge | remote | ground | hop |
 //! |---|---|---|---|---|
 //! | url-rewrite | yes | | yes | outer |
-//! | cache-admission | yes | | yes | client: outer, in url-rewrite if that is there; fetch: `fetch`; origin: inner |
+//! | cache-admission | yes | | yes | fetch: `fetch`; origin: inner |
 //! | name-budget | yes | where it goes to origins itself | yes | inner, direct, tunnel |
 //! | header-compression | | yes | yes | the pipe's cluster at the remote, outer at the ground; direct: the remote's own way to origins |
 //! | bundling | | yes | yes | outer |
@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use longhaul_config::{AccessLog, RoleName, Settings};
 use longhaul_derive::Derived;
 
-use super::artifacts::{Artifacts, Modules};
+use super::artifacts::Artifacts;
 use super::engine::RenderError;
 pub(super) use url_rewrite::capabilities_in_a_gateway;
 pub use url_rewrite::filter_config;
@@ -86,8 +86,8 @@ struct Context<'a> {
     logs_pages: bool,
     /// True if images are recoded.
     recodes_images: bool,
-    /// The modules of the filters that were found.
-    modules: &'a Modules,
+    /// True if the module around the cache was found.
+    admits: bool,
 }
 
 impl Filter {
@@ -123,7 +123,7 @@ pub(super) fn positions(
 ) -> Result<Positions, RenderError> {
     let logs_pages = artifacts.logs_pages(settings) || artifacts.access_log != AccessLog::Off;
     let recodes_images = super::images::sockets(derived, artifacts).is_some();
-    let context = Context { settings, derived, logs_pages, recodes_images, modules: &artifacts.modules };
+    let context = Context { settings, derived, logs_pages, recodes_images, admits: artifacts.admits() };
     let mut positions = Positions::new();
     for filter in FILTERS {
         for position in filter.positions {

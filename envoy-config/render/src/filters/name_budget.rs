@@ -15,7 +15,7 @@ pub(super) const FILTER: Filter = Filter {
         name: "name-budget",
         roles: &[RoleName::Edge, RoleName::Remote, RoleName::Ground],
         only_with: None,
-        vm: Some("name-budget"),
+        vm: None,
         configuration,
     }],
 };

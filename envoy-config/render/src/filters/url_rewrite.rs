@@ -69,7 +69,7 @@ pub(crate) fn capabilities_in_a_gateway() -> Vec<&'static str> {
 fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
     let config = Config {
         account: context.logs_pages,
-        admission: super::cache_admission::in_url_rewrite(context),
+        admission: super::cache_admission::rules(context),
         ..filter_config(context.settings, context.derived)
     };
     Ok(Some(serde_json::to_string(&config)?))

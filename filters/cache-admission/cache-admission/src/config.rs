@@ -1,19 +1,24 @@
-//! The configuration of the filter, as the proxy's configuration file has it.
+//! The configuration of the filter at its positions, and that of admission, which url-rewrite reads.
 
 use serde::{Deserialize, Serialize};
 
 use crate::plain::PlainField;
 
-/// The position of a filter.
+/// The position of the filter, and its configuration there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(tag = "at", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Position {
-    /// In the outer hop, before its cache: requests of clients.
-    Client,
     /// In the hop `fetch`, before its cache: requests that fill the cache, and Longhaul's own requests.
-    Fetch,
+    Fetch {
+        /// True if clients that accept WebP get smaller variants of images.
+        #[serde(default, skip_serializing_if = "is_off")]
+        images: bool,
+    },
     /// In the inner hop, behind the caches: the judge.
-    Origin,
+    Origin {
+        /// The longest body that the cache takes, in bytes.
+        object_bytes: u64,
+    },
 }
 
 /// The moment at which a URL is admitted.
@@ -26,12 +31,10 @@ pub enum Admit {
     First,
 }
 
-/// A filter's configuration.
+/// The configuration of admission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The position of the filter.
-    pub at: Position,
     /// The moment at which a URL is admitted.
     pub admit: Admit,
     /// Request fields that change no response, as the operator declares.
@@ -70,7 +73,9 @@ impl Config {
     pub fn rules(&self) -> Rules<'_> {
         Rules { admit: self.admit, plain: &self.plain_fields, images: self.images }
     }
+}
 
+impl Position {
     /// Reads JSON. Refuses unknown keys.
     pub fn from_json(json: &[u8]) -> Result<Self, Refused> {
         Ok(serde_json::from_slice(json)?)

@@ -13,7 +13,7 @@
 //! | [`judge`] | the decision if the cache may have a response, between the cache and the origin |
 //! | [`edit`] | changes to header lists |
 //! | [`table`] | state that all workers share, bounded |
-//! | [`config`] | the position of a filter, and its rules |
+//! | [`config`] | the positions of the filter, and the rules of admission |
 //!
 //! The crate is pure: it knows neither Envoy nor time. A [`shared_board::Board`] stands for the values that all workers
 //! share.

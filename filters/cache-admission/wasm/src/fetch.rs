@@ -15,19 +15,19 @@ use crate::worker::Worker;
 #[derive(Debug)]
 pub(crate) struct FetchStream {
     worker: Rc<Worker>,
+    images: bool,
     fetched: Option<Fetched>,
 }
 
 impl FetchStream {
-    pub(crate) fn new(worker: Rc<Worker>) -> Self {
-        Self { worker, fetched: None }
+    pub(crate) fn new(worker: Rc<Worker>, images: bool) -> Self {
+        Self { worker, images, fetched: None }
     }
 
     fn request(&mut self) -> Result<(), HostError> {
         let pairs = headers::list(Map::Request)?;
         let now_s = lesson::unix(SystemTime::now());
-        let (fetched, edits) =
-            Fetched::of(&pairs.iter().collect(), self.worker.config.images, &self.worker.table, now_s);
+        let (fetched, edits) = Fetched::of(&pairs.iter().collect(), self.images, &self.worker.table, now_s);
         self.fetched = Some(fetched);
         apply(Map::Request, &edits)
     }

@@ -3,11 +3,10 @@
 //! | module | callbacks |
 //! |---|---|
 //! | `root` | configuration |
-//! | `client`, `fetch`, `origin` | requests and responses at the three positions |
+//! | `fetch`, `origin` | requests and responses at the two positions |
 //! | `worker` | state that all streams of a worker share |
 //! | `counters` | metrics |
 
-mod client;
 mod counters;
 mod fetch;
 mod origin;

@@ -17,13 +17,14 @@ use crate::worker::Worker;
 #[derive(Debug)]
 pub(crate) struct OriginStream {
     worker: Rc<Worker>,
+    object_bytes: u64,
     trial: Option<Trial>,
     watch: Option<Watch>,
 }
 
 impl OriginStream {
-    pub(crate) fn new(worker: Rc<Worker>) -> Self {
-        Self { worker, trial: None, watch: None }
+    pub(crate) fn new(worker: Rc<Worker>, object_bytes: u64) -> Self {
+        Self { worker, object_bytes, trial: None, watch: None }
     }
 
     fn request(&mut self) -> Result<(), HostError> {
@@ -37,7 +38,7 @@ impl OriginStream {
         let worker = &self.worker;
         let pairs = headers::list(Map::Response)?;
         let Ok(mut budget) = worker.budget.try_borrow_mut() else { return Ok(cut(worker, Ruling::Busy)) };
-        match trial.judge(&pairs.iter().collect(), worker.config.object_bytes, &mut budget, SystemTime::now()) {
+        match trial.judge(&pairs.iter().collect(), self.object_bytes, &mut budget, SystemTime::now()) {
             Judged::Pass { edits, ruling, watch } => {
                 apply(Map::Response, &edits)?;
                 worker.counters.judged(ruling);
@@ -84,7 +85,7 @@ impl HttpContext for OriginStream {
     fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
         let Some(watch) = &mut self.watch else { return Action::Continue };
         let Ok(mut budget) = self.worker.budget.try_borrow_mut() else { return Action::Continue };
-        if !watch.piece(size, self.worker.config.object_bytes, &mut budget, SystemTime::now()) {
+        if !watch.piece(size, self.object_bytes, &mut budget, SystemTime::now()) {
             self.worker.counters.broken_off();
             if let Err(error) = body::break_off() {
                 log::write(Level::Error, &format!("cache-admission: cannot break off a body for the cache: {error}"));

@@ -2,12 +2,11 @@
 
 use std::rc::Rc;
 
-use cache_admission::{Config, Position};
+use cache_admission::Position;
 use filter_host::metrics::Metrics;
 use filter_host::root::Filter;
 use proxy_wasm::traits::HttpContext;
 
-use crate::client::ClientStream;
 use crate::counters::Counters;
 use crate::fetch::FetchStream;
 use crate::origin::OriginStream;
@@ -17,15 +16,14 @@ impl Filter for Worker {
     const NAME: &'static str = "cache-admission";
 
     fn configure(json: &[u8], metrics: &Metrics, _: u32) -> Result<Self, String> {
-        Ok(Self::new(Config::from_json(json).map_err(|error| error.to_string())?, Counters::define(metrics)))
+        Ok(Self::new(Position::from_json(json).map_err(|error| error.to_string())?, Counters::define(metrics)))
     }
 
     fn stream(self: &Rc<Self>, _: u32) -> Box<dyn HttpContext> {
         let worker = Rc::clone(self);
-        match self.config.at {
-            Position::Client => Box::new(ClientStream::new(worker)),
-            Position::Fetch => Box::new(FetchStream::new(worker)),
-            Position::Origin => Box::new(OriginStream::new(worker)),
+        match self.position {
+            Position::Fetch { images } => Box::new(FetchStream::new(worker, images)),
+            Position::Origin { object_bytes } => Box::new(OriginStream::new(worker, object_bytes)),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use cache_admission::judge::Budget;
-use cache_admission::{Config, Table};
+use cache_admission::{Position, Table};
 use filter_host::random;
 use filter_host::shared::ProxyBoard;
 
@@ -12,14 +12,14 @@ use crate::counters::Counters;
 /// The filter of one worker at one position.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    pub(crate) config: Config,
+    pub(crate) position: Position,
     pub(crate) table: Table<ProxyBoard>,
     pub(crate) counters: Counters,
     pub(crate) budget: RefCell<Budget>,
 }
 
 impl Worker {
-    pub(crate) fn new(config: Config, counters: Counters) -> Self {
-        Self { config, table: Table::new(ProxyBoard, random::bytes()), counters, budget: RefCell::default() }
+    pub(crate) fn new(position: Position, counters: Counters) -> Self {
+        Self { position, table: Table::new(ProxyBoard, random::bytes()), counters, budget: RefCell::default() }
     }
 }

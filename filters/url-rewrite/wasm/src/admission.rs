@@ -1,5 +1,5 @@
-//! Admission to the cache: the position `client` of cache-admission, in this filter. A filter of its own would copy both
-//! header lists from the host once more.
+//! Admission to the cache, by the rules of cache-admission. A filter of its own would copy both header lists from the host
+//! once more.
 //!
 //! An error here never refuses a request. Without a mark, the request bypasses the cache, which is always correct.
 
@@ -17,7 +17,7 @@ use filter_host::{HostError, random, reply};
 use proxy_wasm::types::Action;
 use url_rewriting::headers::{Edit, Fields, Reply};
 
-/// The filter under whose name the counters stand. Its other positions share the table.
+/// The filter under whose name the counters stand. Its positions share the table.
 const FILTER: &str = "cache-admission";
 
 /// The rules, the table and the counters, which all streams of a configuration share.
