@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness.artifacts import Missing, list_skip
+from harness.host.artifacts import Missing, list_skip
 
-pytest_plugins = ["harness.unstable"]
+pytest_plugins = ["harness.host.unstable"]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from harness.artifacts import REPOSITORY, Missing, scratch
+from harness.host.artifacts import REPOSITORY, Missing, scratch
 
 COMMIT = "1cb43ef"
 """Before compression followed the link, before stored text was compressed, with two hops for every request."""

@@ -23,12 +23,12 @@ from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness import figures as report
-from harness.artifacts import REPOSITORY, Missing
-from harness.browser import Browser, browser
-from harness.corpus import saved_pages
-from harness.http1 import Message
-from harness.web import Response, web_server
+from harness.browsers.chromium import Browser, browser
+from harness.host.artifacts import REPOSITORY, Missing
+from harness.origins.corpus import saved_pages
+from harness.origins.http1 import Message
+from harness.origins.web import Response, web_server
+from harness.results import figures as report
 
 RESULTS = REPOSITORY / "target/bench/bundling.json"
 TARGETS = (

@@ -25,12 +25,12 @@ import brotli
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import images
-from harness.artifacts import REPOSITORY, Missing, corpora, scratch
-from harness.figures import at_most, table, verdicts, write
-from harness.grounds import WWW, GroundsBed, grounds
-from harness.http1 import Message
-from harness.waiting import wait_for
-from harness.web import Response, web_server
+from harness.boxes.grounds import WWW, GroundsBed, grounds
+from harness.host.artifacts import REPOSITORY, Missing, corpora, scratch
+from harness.host.waiting import wait_for
+from harness.origins.http1 import Message
+from harness.origins.web import Response, web_server
+from harness.results.figures import at_most, table, verdicts, write
 
 TARGETS = [
     at_most("html_vs_gzip6", 0.93),

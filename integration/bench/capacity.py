@@ -31,13 +31,13 @@ from bench.edge_objects import HOST, KEPT, NEVER_KEPT, only_host, start_objects
 from bench.instructions import Counted, counted, without_flushes
 from bench.real_pages import real_pages
 from bench.wrk import Wrk
-from harness.artifacts import Missing, built, dist, need_commands, scratch
-from harness.authority import Authority
-from harness.figures import Target, at_most, table, verdicts, write
-from harness.machine import cores, cpu_seconds, description, pinned, resident_kib
-from harness.pep import write_config
-from harness.ports import free_ports
-from harness.processes import Child
+from harness.boxes.pep import write_config
+from harness.host.artifacts import Missing, built, dist, need_commands, scratch
+from harness.host.ports import free_ports
+from harness.host.processes import Child
+from harness.host.usage import cores, cpu_seconds, description, pinned, resident_kib
+from harness.net.authority import Authority
+from harness.results.figures import Target, at_most, table, verdicts, write
 
 TARGETS: list[Target] = [at_most("page_cpu_vs_before", 0.5)]
 

@@ -17,14 +17,14 @@ from pathlib import Path
 
 from bench.envoy import TARGET, bootstrap
 from bench.real_pages import RealPage
-from harness.artifacts import Missing, built, dist
-from harness.authority import Authority
-from harness.contenders import Contender, Track
-from harness.machine import cores, cpu_seconds, pinned
-from harness.pep import gateway_config, write_config
-from harness.ports import free_ports
-from harness.processes import Child
-from harness.waiting import Timeout, wait_for
+from harness.boxes.pep import gateway_config, write_config
+from harness.host.artifacts import Missing, built, dist
+from harness.host.ports import free_ports
+from harness.host.processes import Child
+from harness.host.usage import cores, cpu_seconds, pinned
+from harness.host.waiting import Timeout, wait_for
+from harness.net.authority import Authority
+from harness.results.comparison import Contender, Track
 
 ORIGIN_ADDRESS = "127.78.0.1"
 """Not 127.0.0.1: the rendered edge treats that as its own address and refuses it as an origin."""

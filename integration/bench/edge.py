@@ -38,13 +38,13 @@ from bench.edge_objects import (
 from bench.instructions import counted, without_flushes
 from bench.prefetch import hit_ratio
 from bench.wrk import Wrk
-from harness.admin import ask
-from harness.artifacts import Missing, built, need_commands, scratch
-from harness.desk import desk_in
-from harness.figures import at_least, at_most, ratio, table, verdicts, write
-from harness.machine import cores, description, resident_kib
-from harness.ports import free_ports
-from harness.reloads import Box, twenty_changes
+from harness.boxes.admin import ask
+from harness.boxes.desk import desk_in
+from harness.boxes.reloads import Box, twenty_changes
+from harness.host.artifacts import Missing, built, need_commands, scratch
+from harness.host.ports import free_ports
+from harness.host.usage import cores, description, resident_kib
+from harness.results.figures import at_least, at_most, ratio, table, verdicts, write
 
 TARGETS = [
     at_least("upstream_reuse", 0.95),

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from bench.contenders import ORIGIN_ADDRESS, Command, CoreTrack, OneCore, found, lacks, nginx, wait_until_listening
 from bench.real_pages import RealPage
-from harness.machine import cores, pinned
-from harness.ports import free_ports
-from harness.processes import Child
+from harness.host.ports import free_ports
+from harness.host.processes import Child
+from harness.host.usage import cores, pinned
 
 HOST = "objects.example.org"
 OBJECT_BYTES = 16 * 1024

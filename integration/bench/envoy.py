@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from harness import filters
+from harness.boxes import filters
 
 CLUSTER_BUFFER_BYTES = 32768
 LISTENER_BUFFER_BYTES = 2 * CLUSTER_BUFFER_BYTES

@@ -18,10 +18,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import field_bodies, field_local, field_programs, field_shares, field_tunnels, field_unread
 from bench.counted import Counted
-from harness import boxes, namespaces
-from harness.artifacts import Missing, scratch
-from harness.figures import verdicts, write
-from harness.machine import description
+from harness.host.artifacts import Missing, scratch
+from harness.host.usage import description
+from harness.lab import boxes
+from harness.net import namespaces
+from harness.results.figures import verdicts, write
 
 PARTS = {
     "bodies": field_bodies, "local": field_local, "programs": field_programs, "shares": field_shares,

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from bench.counted import Counted, together
-from harness import bodies, labelled_origin, odd_origin
-from harness.boxes import KINDS, Boxes
-from harness.clients import Answer, Curl
-from harness.figures import at_most
-from harness.odd_responses import LENIENT, documented_refusals, refused
-from harness.processes import Child
+from harness.clients import bodies
+from harness.clients.commands import Answer, Curl
+from harness.host.processes import Child
+from harness.lab.boxes import KINDS, Boxes
+from harness.origins import labelled as labelled_origin
+from harness.origins import odd as odd_origin
+from harness.origins.odd_responses import LENIENT, documented_refusals, refused
+from harness.results.figures import at_most
 
 TARGETS = [
     at_most("ranges_wrong", 0),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench.counted import Counted
-from harness.figures import at_most
-from harness.local_box import local_box
-from harness.local_users import obeyed
+from harness.boxes.local_box import local_box
+from harness.boxes.local_users import obeyed
+from harness.results.figures import at_most
 
 TARGETS = [at_most("local_commands_obeyed", 0)]
 

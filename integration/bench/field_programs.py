@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from bench.counted import Counted
-from harness.artifacts import REPOSITORY, Missing
-from harness.figures import at_most
+from harness.host.artifacts import REPOSITORY, Missing
+from harness.results.figures import at_most
 
 TARGETS = [at_most("programs_differ", 0)]
 

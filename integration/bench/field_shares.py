@@ -9,11 +9,11 @@ import tempfile
 from pathlib import Path
 
 from bench.counted import Counted
-from harness.artifacts import REPOSITORY
-from harness.figures import at_most
-from harness.grounds import GroundsBed, grounds
-from harness.http1 import Message
-from harness.web import Response, web_server
+from harness.boxes.grounds import GroundsBed, grounds
+from harness.host.artifacts import REPOSITORY
+from harness.origins.http1 import Message
+from harness.origins.web import Response, web_server
+from harness.results.figures import at_most
 
 TARGETS = [at_most("delta_panics", 0), at_most("private_bases", 0)]
 MADE_PAGES, QUICK_PAGES = 18_000, 1_000

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.counted import Counted, count, together
-from harness.figures import at_most
 from harness.lab import links
-from harness.tunnels import SPEAKS_FIRST, TunnelBed, tunnel_bed
+from harness.lab.tunnels import SPEAKS_FIRST, TunnelBed, tunnel_bed
+from harness.results.figures import at_most
 
 TARGETS = [
     at_most("tunnel_downloads_cut", 0),

@@ -11,13 +11,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from bench.counted import Counted, count, together
-from harness.authority import Authority
-from harness.boxes import OTHER_CLIENT, Boxes, pair_of_boxes
-from harness.clients import Curl
-from harness.figures import at_most
-from harness.link import Link
-from harness.origins import Origins, Site
-from harness.sockets import connected
+from harness.clients.commands import Curl
+from harness.lab.boxes import OTHER_CLIENT, Boxes, pair_of_boxes
+from harness.net.authority import Authority
+from harness.net.link import Link
+from harness.net.sockets import connected
+from harness.origins.program import Origins, Site
+from harness.results.figures import at_most
 
 TARGETS = [at_most("requests_blocked_by_unread", 0)]
 LINKS = ("maritime", "geo")

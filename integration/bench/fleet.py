@@ -12,9 +12,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import fleet_boxes, fleet_image, fleet_ring
-from harness.artifacts import Missing, scratch
-from harness.figures import verdicts, write
-from harness.machine import description
+from harness.host.artifacts import Missing, scratch
+from harness.host.usage import description
+from harness.results.figures import verdicts, write
 
 PARTS = [fleet_ring, fleet_image, fleet_boxes]
 

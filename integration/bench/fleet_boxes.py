@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts import Missing, built, need_commands, need_root
-from harness.authority import Authority
-from harness.clients import Curl
-from harness.desk import ANSWER, IMG, WWW, Desk, desk_in
-from harness.figures import at_most
-from harness.pep import STEERED, Pep, write_config
-from harness.ports import free_ports
-from harness.processes import Child
-from harness.waiting import Timeout, wait_for
+from harness.boxes.desk import ANSWER, IMG, WWW, Desk, desk_in
+from harness.boxes.pep import STEERED, Pep, write_config
+from harness.clients.commands import Curl
+from harness.host.artifacts import Missing, built, need_commands, need_root
+from harness.host.ports import free_ports
+from harness.host.processes import Child
+from harness.host.waiting import Timeout, wait_for
+from harness.net.authority import Authority
+from harness.results.figures import at_most
 
 TARGETS = [
     at_most("drain_broken_responses", 0),

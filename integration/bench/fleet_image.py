@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.artifacts import dist, need_commands, need_root
-from harness.figures import at_most
-from harness.packages import PROGRAMS
+from harness.delivery.packages import PROGRAMS
+from harness.host.artifacts import dist, need_commands, need_root
+from harness.results.figures import at_most
 
 TARGETS = [at_most("image_mib", 330)]
 

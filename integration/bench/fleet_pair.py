@@ -21,11 +21,11 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "integration"))
 RESULTS = REPOSITORY / "target/bench/fleet-pair.json"
 
-from harness.authority import KeyFiles, issue_as_written  # noqa: E402 - the path is set above
-from harness.figures import at_least, at_most, verdicts, write  # noqa: E402
-from harness.grounds import REMOTES, SHIP, WWW, GroundBox, GroundsBed, grounds  # noqa: E402
-from harness.pair import BYTES_ALPN, tls_of_remote  # noqa: E402
-from harness.waiting import wait_for  # noqa: E402
+from harness.boxes.grounds import REMOTES, SHIP, WWW, GroundBox, GroundsBed, grounds  # noqa: E402
+from harness.boxes.pair import BYTES_ALPN, tls_of_remote  # noqa: E402
+from harness.host.waiting import wait_for  # noqa: E402
+from harness.net.authority import KeyFiles, issue_as_written  # noqa: E402 - the path is set above
+from harness.results.figures import at_least, at_most, verdicts, write  # noqa: E402
 
 REMOVED_AFTER_S = 35.0
 CONNECTIONS = 400

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from harness.desk import desk_in
-from harness.figures import at_least, at_most
-from harness.pep import Pep, command
-from harness.ring import Outcome, lose_a_node, ring_of
-from harness.waiting import wait_for
+from harness.boxes.desk import desk_in
+from harness.boxes.pep import Pep, command
+from harness.boxes.ring import Outcome, lose_a_node, ring_of
+from harness.host.waiting import wait_for
+from harness.results.figures import at_least, at_most
 
 TARGETS = [
     at_most("ring_failed_requests", 0),

@@ -22,12 +22,12 @@ from pathlib import Path
 
 from PIL import Image, ImageOps
 
-from harness.artifacts import Missing, built, corpora
-from harness.figures import at_least, at_most
-from harness.http1 import Message
-from harness.image_box import image_box
-from harness.ssimulacra2 import scores
-from harness.web import Response, web_server
+from harness.boxes.image_box import image_box
+from harness.host.artifacts import Missing, built, corpora
+from harness.origins.http1 import Message
+from harness.origins.web import Response, web_server
+from harness.pictures.ssimulacra2 import scores
+from harness.results.figures import at_least, at_most
 
 TARGETS = [
     at_most("jpeg_bytes_vs_original", 0.5),

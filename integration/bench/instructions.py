@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.contenders import Command, wait_until_listening
-from harness.artifacts import Missing
-from harness.machine import cores, pinned
-from harness.processes import Child
+from harness.host.artifacts import Missing
+from harness.host.processes import Child
+from harness.host.usage import cores, pinned
 
 START_S = 600.0
 """Wasm modules are compiled at the start, and under valgrind that takes a minute on a busy machine."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bench.contenders import Running
 from bench.held_pages import PausingOrigin, Script, fetch
-from harness.machine import forget_peak, peak_resident_kib, resident_kib
+from harness.host.usage import forget_peak, peak_resident_kib, resident_kib
 
 MARK = b"<p id=the-last-piece>"
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from bench.envoy import CONFIGURATION
 from bench.real_pages import RealPage
-from harness.artifacts import REPOSITORY
-from harness.machine import cores, pinned
+from harness.host.artifacts import REPOSITORY
+from harness.host.usage import cores, pinned
 
 
 def put_back() -> Path:

@@ -17,9 +17,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.admin import admin_socket, ask
-from harness.artifacts import Missing, need_commands, scratch
-from harness.figures import at_least, at_most, table, verdicts, write
+from harness.boxes.admin import admin_socket, ask
+from harness.host.artifacts import Missing, need_commands, scratch
+from harness.host.processes import end_with_parent
+from harness.host.usage import description
 from harness.lab.bed import LinkBed, standing
 from harness.lab.contenders import contender
 from harness.lab.contenders.pair import LonghaulPair
@@ -28,8 +29,7 @@ from harness.lab.links import link
 from harness.lab.measure import Run, measure
 from harness.lab.pages import Page, make_page
 from harness.lab.tables import page_table
-from harness.machine import description
-from harness.processes import end_with_parent
+from harness.results.figures import at_least, at_most, table, verdicts, write
 
 TARGETS = [
     at_least("https_first_byte_rtts_saved", 2.0),

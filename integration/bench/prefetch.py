@@ -12,8 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.desk import IMG, WWW, desk_in
-from harness.pep import Pep
+from harness.boxes.desk import IMG, WWW, desk_in
+from harness.boxes.pep import Pep
 
 RTT_S = 0.6
 PAGES = 5

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.artifacts import Missing, corpora
+from harness.host.artifacts import Missing, corpora
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.artifacts import REPOSITORY, scratch
-from harness.machine import model
-from harness.provenance import built_commit
+from harness.host.artifacts import REPOSITORY, scratch
+from harness.host.usage import model
+from harness.results.provenance import built_commit
 
 
 @dataclass(frozen=True)

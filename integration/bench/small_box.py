@@ -15,17 +15,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.artifacts import Missing, need_root, scratch
-from harness.desk import desk_in
-from harness.figures import at_most, verdicts, write
+from harness.boxes.desk import desk_in
+from harness.boxes.pair import Ends, Pair, pair
+from harness.boxes.pep import Pep
+from harness.host.artifacts import Missing, need_root, scratch
+from harness.host.processes import end_with_parent
+from harness.host.usage import cpu_seconds, description, resident_kib
 from harness.lab import links
 from harness.lab.line import FAR, NEAR_HOME, Line
-from harness.machine import cpu_seconds, description, resident_kib
-from harness.origins import Origins, Site
-from harness.pair import Ends, Pair, pair
-from harness.pep import Pep
-from harness.processes import end_with_parent
-from harness.topology import RESOLVER
+from harness.net.topology import RESOLVER
+from harness.origins.program import Origins, Site
+from harness.results.figures import at_most, verdicts, write
 
 TARGETS = [
     at_most("metered_idle_hour_kb", 60),

@@ -26,9 +26,9 @@ from bench.held_pages import PausingOrigin
 from bench.native import Native, put_back
 from bench.real_pages import RealPage, real_pages
 from bench.wrk import Wrk
-from harness.artifacts import Missing, built, need_commands, scratch
-from harness.figures import at_least, at_most, geometric_mean, ratio, table, verdicts, write
-from harness.machine import cores, description
+from harness.host.artifacts import Missing, built, need_commands, scratch
+from harness.host.usage import cores, description
+from harness.results.figures import at_least, at_most, geometric_mean, ratio, table, verdicts, write
 
 TARGETS = [
     at_least("throughput_vs_sub_filter", 0.65),

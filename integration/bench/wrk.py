@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.machine import pinned
+from harness.host.usage import pinned
 
 CONNECTIONS = 8
 

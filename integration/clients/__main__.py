@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness.artifacts import Missing
+from harness.host.artifacts import Missing
 
 from .compare import PROGRAMS, standing
 from .servers import need_apache

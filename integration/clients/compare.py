@@ -14,11 +14,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import boxes
-from harness.artifacts import need_commands
-from harness.authority import Authority
-from harness.boxes import Boxes
-from harness.namespaces import Namespace
+from harness.host.artifacts import need_commands
+from harness.lab import boxes
+from harness.lab.boxes import Boxes
+from harness.net.authority import Authority
+from harness.net.namespaces import Namespace
 
 from .content import write_content
 from .programs import PROGRAMS, Program

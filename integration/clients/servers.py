@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from harness.artifacts import Missing
-from harness.authority import KeyFiles
-from harness.namespaces import Namespace
-from harness.processes import Child
+from harness.host.artifacts import Missing
+from harness.host.processes import Child
+from harness.net.authority import KeyFiles
+from harness.net.namespaces import Namespace
 
 HERE = Path(__file__).resolve().parent
 DOMAINS = {"steered": "example.org", "intercepted": "example.net"}

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import boxes, namespaces
+from harness.lab import boxes
+from harness.net import namespaces
 
 from .compare import PROGRAMS, Program, Ways, standing
 from .servers import need_apache

@@ -22,8 +22,7 @@ from magazine import Magazine
 from measure import measure
 from report import DIRECT, EDGE, LOAD, PAIR, TITLES, Trip, checks, figures, median, table
 
-from harness import namespaces
-from harness.artifacts import REPOSITORY, Missing, built, need_commands, need_root, scratch
+from harness.host.artifacts import REPOSITORY, Missing, built, need_commands, need_root, scratch
 from harness.lab import watches
 from harness.lab.bed import LinkBed, standing
 from harness.lab.contenders import contender
@@ -31,8 +30,9 @@ from harness.lab.links import FOLDER, Link, link
 from harness.lab.saved import SavedPage
 from harness.lab.served import ServedPage
 from harness.lab.tables import page_table
-from harness.provenance import RESULTS, built_commit, machine_class
-from harness.screens import save
+from harness.net import namespaces
+from harness.pictures.screens import save
+from harness.results.provenance import RESULTS, built_commit, machine_class
 
 WAYS = (DIRECT, EDGE, PAIR)
 LINKS = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageDraw, ImageFont
 
-from harness.film import Frame, frame_at
+from harness.browsers.film import Frame, frame_at
 
 WIDTH = 1800
 """Twice the width at which a README shows it."""

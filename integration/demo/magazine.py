@@ -13,7 +13,7 @@ from string import Template
 
 from pictures import picture
 
-from harness.origins import Site
+from harness.origins.program import Site
 
 FOLDER = Path(__file__).with_name("magazine")
 HOST = "www.meridian.test"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.browser import Load, browser
+from harness.browsers.chromium import Load, browser
 from harness.lab.contenders.base import LinkContender, LinkTrack
 from harness.lab.quiet import wait_until_quiet
 

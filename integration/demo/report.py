@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from measure import Measured
 
+from harness.clients.moved import true_url
 from harness.lab.line import FURTHER_PROXY_ADDRESSES
-from harness.moved import true_url
-from harness.screens import compare
+from harness.pictures.screens import compare
 
 DIRECT, EDGE, PAIR = "direct", "longhaul-edge", "longhaul-pair-default"
 TITLES = {DIRECT: "without Longhaul", EDGE: "one box", PAIR: "a pair"}

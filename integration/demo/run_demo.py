@@ -13,10 +13,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.artifacts import REPOSITORY, Missing, built
-from harness.origins import Origins
-from harness.processes import end_with_parent
-from harness.waiting import Timeout
+from harness.host.artifacts import REPOSITORY, Missing, built
+from harness.host.processes import end_with_parent
+from harness.host.waiting import Timeout
+from harness.origins.program import Origins
 
 CONFIG = REPOSITORY / "envoy-config" / "demo" / "longhaul.yaml"
 SITE = REPOSITORY / "integration" / "site" / "site.json"

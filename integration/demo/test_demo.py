@@ -18,10 +18,10 @@ from PIL import Image, ImageColor
 from report import DIRECT, EDGE, PAIR, Trip, checks, missing_objects, table
 
 import demo as program
-from harness.artifacts import Missing
-from harness.browser import Load, Request
-from harness.film import FRAME, Frame, frame_at, frames
-from harness.pages import objects_of
+from harness.browsers.chromium import Load, Request
+from harness.browsers.film import FRAME, Frame, frame_at, frames
+from harness.host.artifacts import Missing
+from harness.origins.pages import objects_of
 
 BLACK, WHITE = "#000000", "#ffffff"
 

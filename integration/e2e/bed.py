@@ -6,12 +6,12 @@ import itertools
 from pathlib import Path
 from urllib.parse import quote
 
-from harness.artifacts import REPOSITORY, Missing
-from harness.authority import Authority
-from harness.bed import Bed
-from harness.origins import Site
-from harness.pages import Page, page_site, saved_page
-from harness.topology import FORBIDDEN, INTERNET, LINK_LOCAL_ADDRESS, PRIVATE_ADDRESS, RESOLVER, SITES
+from harness.boxes.bed import Bed
+from harness.host.artifacts import REPOSITORY, Missing
+from harness.net.authority import Authority
+from harness.net.topology import FORBIDDEN, INTERNET, LINK_LOCAL_ADDRESS, PRIVATE_ADDRESS, RESOLVER, SITES
+from harness.origins.pages import Page, page_site, saved_page
+from harness.origins.program import Site
 
 SAVED_PAGE = ("goose3/tests/data/content/test_elmondo1.html", "www.elmundo.es")
 """A real page of 34 objects on 15 hosts, all http, in ISO-8859-15."""

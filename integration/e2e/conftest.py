@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from e2e.bed import TestBed
-from harness import namespaces
-from harness.artifacts import built, corpora, need_commands, need_root
-from harness.desk import Desk, desk_in
-from harness.pages import Page
+from harness.boxes.desk import Desk, desk_in
+from harness.host.artifacts import built, corpora, need_commands, need_root
+from harness.net import namespaces
+from harness.origins.pages import Page
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,8 @@ import pytest
 from e2e import test_deltas
 from e2e.bed import made_to_order
 from e2e.pair_bed import LAB, LISTED, TODAY, PairBed, standing_pair
-from harness.artifacts import built
-from harness.waiting import wait_for
+from harness.host.artifacts import built
+from harness.host.waiting import wait_for
 
 ACCEPT = ("--header", "Accept: text/html,*/*;q=0.8", "--header", "Accept-Encoding: gzip, deflate")
 

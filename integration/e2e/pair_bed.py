@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from e2e.bed import made_to_order
-from harness.artifacts import need_commands
-from harness.authority import Authority
-from harness.browser import browser
-from harness.clients import Curl, DnsAnswer, dig
+from harness.boxes.pair import GROUND_NAME, REDIRECTS, REMOTE_NAME, Ends, Pair, pair
+from harness.browsers.chromium import browser
+from harness.clients.commands import Curl, DnsAnswer, dig
+from harness.host.artifacts import need_commands
+from harness.host.waiting import wait_for
 from harness.lab import links
 from harness.lab.contenders.base import intercept, rules
 from harness.lab.line import FAR, NEAR, NEAR_DEVICE, NEAR_HOME, Line
 from harness.lab.quiet import wait_until_quiet
-from harness.origins import Origins, Site
-from harness.pair import GROUND_NAME, REDIRECTS, REMOTE_NAME, Ends, Pair, pair
-from harness.topology import FORBIDDEN, RESOLVER, SITES
-from harness.waiting import wait_for
+from harness.net.authority import Authority
+from harness.net.topology import FORBIDDEN, RESOLVER, SITES
+from harness.origins.program import Origins, Site
 
 RTT_S = 0.6
 LAB, TODAY = "lab.example.org", "today.example.org"

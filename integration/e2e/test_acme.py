@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from harness.acme import Certbot, Pebble
-from harness.artifacts import built
-from harness.authority import Authority
-from harness.clients import Curl
-from harness.origins import Origins, Site
-from harness.pep import PROXY_NAME, Pep, gateway_config, write_config
-from harness.topology import CLIENT_DEVICE, INTERNET, PROXY, RESOLVER, Topology
-from harness.waiting import wait_for
+from harness.boxes.acme import Certbot, Pebble
+from harness.boxes.pep import PROXY_NAME, Pep, gateway_config, write_config
+from harness.clients.commands import Curl
+from harness.host.artifacts import built
+from harness.host.waiting import wait_for
+from harness.net.authority import Authority
+from harness.net.topology import CLIENT_DEVICE, INTERNET, PROXY, RESOLVER, Topology
+from harness.origins.program import Origins, Site
 
 SITE = "www.example.org"
 SITE_ADDRESS = "203.0.113.80"

@@ -8,8 +8,8 @@ import gzip
 import pytest
 
 from e2e.bed import OBJECTS, made_to_order
-from harness.bed import OWN, PROXY_NAME, Bed
-from harness.moved import put_back
+from harness.boxes.bed import OWN, PROXY_NAME, Bed
+from harness.clients.moved import put_back
 
 MOVED = f"https://{PROXY_NAME}/{OBJECTS}/".encode()
 

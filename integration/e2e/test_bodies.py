@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from e2e.pair_bed import LAB, PairBed, standing_pair
-from harness import labelled_origin
-from harness.bodies import Fetch, labelled_files_changed, ranges_wrong, stale_digests
-from harness.clients import Answer, Curl
-from harness.processes import Child
-from harness.waiting import wait_for
+from harness.clients.bodies import Fetch, labelled_files_changed, ranges_wrong, stale_digests
+from harness.clients.commands import Answer, Curl
+from harness.host.processes import Child
+from harness.host.waiting import wait_for
+from harness.origins import labelled as labelled_origin
 
 LABELLED, ADDRESS = "labelled.example.org", "203.0.113.202"
 

@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 import pytest
 
 from e2e.bed import TestBed
-from harness.artifacts import corpora, need_commands, scratch
-from harness.bed import OWN, PROXY_NAME, Bed
-from harness.browser import Load, browser
-from harness.moved import is_moved, true_url
-from harness.pages import Page
-from harness.screens import compare, save
-from harness.topology import PROXY
+from harness.boxes.bed import OWN, PROXY_NAME, Bed
+from harness.browsers.chromium import Load, browser
+from harness.clients.moved import is_moved, true_url
+from harness.host.artifacts import corpora, need_commands, scratch
+from harness.net.topology import PROXY
+from harness.origins.pages import Page
+from harness.pictures.screens import compare, save
 
 MOST_DIFFERING = 0.001
 """Share of pixels in which two screenshots of one page may differ: a caret, an animation's frame."""

@@ -14,16 +14,16 @@ from urllib.parse import quote
 import pytest
 
 from e2e.bed import made_to_order
-from harness.artifacts import need_commands
-from harness.authority import Authority
-from harness.browser import Load, browser
-from harness.clients import Curl
+from harness.boxes.pair import REDIRECTS, Ends, Pair, pair
+from harness.browsers.chromium import Load, browser
+from harness.clients.commands import Curl
+from harness.host.artifacts import need_commands
+from harness.host.waiting import quickest, wait_for
 from harness.lab.contenders.base import intercept, rules
 from harness.lab.line import FAR, NEAR_DEVICE, NEAR_HOME, Line
-from harness.origins import Origins, Site
-from harness.pair import REDIRECTS, Ends, Pair, pair
-from harness.topology import RESOLVER, SITES
-from harness.waiting import quickest, wait_for
+from harness.net.authority import Authority
+from harness.net.topology import RESOLVER, SITES
+from harness.origins.program import Origins, Site
 
 LINK = {"rtt": "600ms", "down": "20mbit", "up": "5mbit"}
 RTT_MS = 600

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from harness.artifacts import need_commands, need_root
-from harness.clients import Curl
-from harness.desk import Desk
-from harness.name_server import NameServer, Response
-from harness.pep import Pep, command, write_config
-from harness.ports import free_ports
-from harness.processes import Child
-from harness.waiting import wait_for
+from harness.boxes.desk import Desk
+from harness.boxes.pep import Pep, command, write_config
+from harness.clients.commands import Curl
+from harness.host.artifacts import need_commands, need_root
+from harness.host.ports import free_ports
+from harness.host.processes import Child
+from harness.host.waiting import wait_for
+from harness.origins.name_server import NameServer, Response
 
 WWW, IMG = "www.example.org", "img.example.org"
 KEPT = "/kept.png?size=30000"

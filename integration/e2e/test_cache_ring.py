@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from harness.clients import Curl
-from harness.desk import IMG, Desk
-from harness.pep import Pep, command
-from harness.ring import Ring, lose_a_node, ring_of, urls
-from harness.waiting import wait_for
+from harness.boxes.desk import IMG, Desk
+from harness.boxes.pep import Pep, command
+from harness.boxes.ring import Ring, lose_a_node, ring_of, urls
+from harness.clients.commands import Curl
+from harness.host.waiting import wait_for
 
 
 @pytest.fixture

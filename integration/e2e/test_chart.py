@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from harness.artifacts import REPOSITORY
-from harness.authority import Authority
-from harness.kubernetes import (
+from harness.boxes.pep import Pep, command
+from harness.delivery.chart import (
     CHART,
     EXAMPLES,
     MINIMAL,
@@ -32,9 +31,10 @@ from harness.kubernetes import (
     workload,
     written,
 )
-from harness.pep import Pep, command
-from harness.ports import free_ports
-from harness.waiting import wait_for
+from harness.host.artifacts import REPOSITORY
+from harness.host.ports import free_ports
+from harness.host.waiting import wait_for
+from harness.net.authority import Authority
 
 FOREIGN = {"Certificate", "PodMonitor"}
 """Kinds of other projects, which Kubernetes has no schema of."""

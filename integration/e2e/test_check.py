@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from harness.artifacts import built
-from harness.desk import Desk
-from harness.pep import Pep, command
-from harness.ports import free_ports
+from harness.boxes.desk import Desk
+from harness.boxes.pep import Pep, command
+from harness.host.artifacts import built
+from harness.host.ports import free_ports
 
 CASES = Path(__file__).parent.parent.parent / "envoy-config/longhaul/tests/config"
 

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts import built, need_commands
-from harness.authority import Authority
-from harness.clients import Answer, Curl
-from harness.clock import Clock
-from harness.origins import Origins, Site
-from harness.pep import Pep, write_config
-from harness.ports import free_ports
-from harness.waiting import wait_for
+from harness.boxes.pep import Pep, write_config
+from harness.clients.commands import Answer, Curl
+from harness.host.artifacts import built, need_commands
+from harness.host.clock import Clock
+from harness.host.ports import free_ports
+from harness.host.waiting import wait_for
+from harness.net.authority import Authority
+from harness.origins.program import Origins, Site
 
 PLAIN, KNOWN, NEW = "www.example.org", "known.example.org", "new.example.org"
 FORTY_DAYS_S = 40 * 24 * 3600

@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.artifacts import built
-from harness.clients import dig
-from harness.desk import ANSWER, WWW, Desk, is_taken
-from harness.pep import Pep, command
-from harness.waiting import wait_for
+from harness.boxes.desk import ANSWER, WWW, Desk, is_taken
+from harness.boxes.pep import Pep, command
+from harness.clients.commands import dig
+from harness.host.artifacts import built
+from harness.host.waiting import wait_for
 
 REFUSED: dict[str, tuple[Callable[[str], str], list[str]]] = {
     "an unknown key": (

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from harness.artifacts import REPOSITORY, built
-from harness.authority import Authority
-from harness.bed import Bed
-from harness.clients import Answer, dig
-from harness.pages import page_site
-from harness.pep import PROXY_NAME
-from harness.topology import CLIENT_DEVICE, PROXY, RESOLVER
-from harness.waiting import wait_for
+from harness.boxes.bed import Bed
+from harness.boxes.pep import PROXY_NAME
+from harness.clients.commands import Answer, dig
+from harness.host.artifacts import REPOSITORY, built
+from harness.host.waiting import wait_for
+from harness.net.authority import Authority
+from harness.net.topology import CLIENT_DEVICE, PROXY, RESOLVER
+from harness.origins.pages import page_site
 
 PAGE, PAGE_ADDRESS = "www.demo.test", "203.0.113.5"
 CLIENTS = [f"192.0.2.{number}" for number in range(130, 160)]

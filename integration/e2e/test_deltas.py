@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from harness.grounds import GroundsBed, grounds
-from harness.http1 import Message, Origin, message
-from harness.pep import command
-from harness.processes import is_running
-from harness.waiting import wait_for
+from harness.boxes.grounds import GroundsBed, grounds
+from harness.boxes.pep import command
+from harness.host.processes import is_running
+from harness.host.waiting import wait_for
+from harness.origins.http1 import Message, Origin, message
 
 PAGE = {"Accept": "text/html,*/*;q=0.8", "Accept-Encoding": "gzip, deflate", "User-Agent": "b"}
 SITES = [f"{name}.test" for name in ("split", "secret", "fixed", "packed", "slow", "held", "claim", "again", "br")]

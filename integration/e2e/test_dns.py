@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from e2e.bed import TODAY, UNLISTED
-from harness.bed import Bed
-from harness.topology import PROXY
+from harness.boxes.bed import Bed
+from harness.net.topology import PROXY
 
 
 def test_a_listed_name_has_the_proxy_first_and_the_origin_after_it(bed: Bed) -> None:

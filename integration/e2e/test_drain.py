@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.clients import Answer, Curl
-from harness.desk import WWW, Desk, desk_in, is_taken
-from harness.pep import Pep, command
-from harness.waiting import wait_for
+from harness.boxes.desk import WWW, Desk, desk_in, is_taken
+from harness.boxes.pep import Pep, command
+from harness.clients.commands import Answer, Curl
+from harness.host.waiting import wait_for
 
 PIECES = 20
 LONG_S = 20.0

@@ -12,11 +12,11 @@ from urllib.parse import quote
 
 import pytest
 
-from harness.artifacts import built, need_commands
-from harness.authority import Authority
-from harness.origins import Origins, Site
-from harness.pep import command, write_config
-from harness.ports import free_ports
+from harness.boxes.pep import command, write_config
+from harness.host.artifacts import built, need_commands
+from harness.host.ports import free_ports
+from harness.net.authority import Authority
+from harness.origins.program import Origins, Site
 
 WWW, IMG = "www.example.org", "img.example.org"
 ADDRESS = "127.78.0.1"

@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 
 from e2e.bed import made_to_order
-from harness.artifacts import built
-from harness.authority import Authority
-from harness.bed import OWN, Bed
-from harness.clients import Curl
-from harness.desk import WWW, Desk
-from harness.moved import put_back
-from harness.origins import Site
-from harness.pep import Pep
-from harness.processes import Child
-from harness.topology import PROXY, RESOLVER
-from harness.waiting import wait_for
+from harness.boxes.bed import OWN, Bed
+from harness.boxes.desk import WWW, Desk
+from harness.boxes.pep import Pep
+from harness.clients.commands import Curl
+from harness.clients.moved import put_back
+from harness.host.artifacts import built
+from harness.host.processes import Child
+from harness.host.waiting import wait_for
+from harness.net.authority import Authority
+from harness.net.topology import PROXY, RESOLVER
+from harness.origins.program import Site
 
 WELL, LATE, DEAD, GONE = "www.example.org", "late.example.org", "dead.example.org", "gone.example.org"
 BROKEN = {"silent": "203.0.113.21", "longer": "203.0.113.22", "shorter": "203.0.113.23", "stuck": "203.0.113.24",

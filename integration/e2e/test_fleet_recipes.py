@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts import REPOSITORY, built, need_commands
-from harness.authority import Authority, issue_as_written
-from harness.clients import Curl
-from harness.fleet import Fleet, enter, fleet, get, kill
-from harness.grounds import accepts
-from harness.namespaces import Namespace, veth
-from harness.pep import Pep, command
-from harness.processes import Child
-from harness.waiting import wait_for
+from harness.boxes.fleet import Fleet, enter, fleet, get, kill
+from harness.boxes.grounds import accepts
+from harness.boxes.pep import Pep, command
+from harness.clients.commands import Curl
+from harness.host.artifacts import REPOSITORY, built, need_commands
+from harness.host.processes import Child
+from harness.host.waiting import wait_for
+from harness.net.authority import Authority, issue_as_written
+from harness.net.namespaces import Namespace, veth
 
 RECIPES = REPOSITORY / "deploy" / "fleet"
 SHARED = "198.51.100.12"

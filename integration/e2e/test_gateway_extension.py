@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts import REPOSITORY, built, dist, need_commands, need_root
-from harness.kubernetes import documents
-from harness.ports import free_ports
-from harness.processes import Child
-from harness.waiting import wait_for
-from harness.web import Response, web_server
+from harness.delivery.chart import documents
+from harness.host.artifacts import REPOSITORY, built, dist, need_commands, need_root
+from harness.host.ports import free_ports
+from harness.host.processes import Child
+from harness.host.waiting import wait_for
+from harness.origins.web import Response, web_server
 
 GATEWAY = REPOSITORY / "deploy" / "gateway"
 REFUSED_CALL = "restricted proxy-wasm capability"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.authority import issue_as_written
-from harness.grounds import REMOTES, SHIP, WWW, GroundsBed, grounds
-from harness.unread import Endless, endless, failed, held
-from harness.waiting import wait_for
+from harness.boxes.grounds import REMOTES, SHIP, WWW, GroundsBed, grounds
+from harness.host.waiting import wait_for
+from harness.net.authority import issue_as_written
+from harness.origins.unread import Endless, endless, failed, held
 
 
 @pytest.fixture(scope="module")

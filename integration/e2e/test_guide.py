@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts import REPOSITORY, Missing
-from harness.authority import Authority
+from harness.boxes.pep import command
+from harness.delivery.packages import packages
+from harness.delivery.roots import fresh_debian
+from harness.delivery.walkthrough import BLOCK, Client, Machine, Step, Typist, configuration, steps, typed
+from harness.host.artifacts import REPOSITORY, Missing
+from harness.host.scripts import load_tool
 from harness.lab.line import NEAR_DEVICE, Line
-from harness.namespaces import Namespace
-from harness.origins import Origins, Site
-from harness.packages import packages
-from harness.pep import command
-from harness.roots import fresh_debian
-from harness.scripts import load_tool
-from harness.topology import CLIENT, PROXY, RESOLVER, Topology, site_addresses
-from harness.walkthrough import BLOCK, Client, Machine, Step, Typist, configuration, steps, typed
+from harness.net.authority import Authority
+from harness.net.namespaces import Namespace
+from harness.net.topology import CLIENT, PROXY, RESOLVER, Topology, site_addresses
+from harness.origins.program import Origins, Site
 
 GUIDE = REPOSITORY / "docs" / "src"
 QUICK_STARTS = ("quick-start-pair.md", "quick-start-one-box.md")

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.authority import Authority
-from harness.clients import Curl
-from harness.desk import ANSWER, WWW, Desk, desk_in, is_taken
-from harness.pep import Pep, command, write_config
-from harness.ports import free_ports
-from harness.waiting import wait_for
+from harness.boxes.desk import ANSWER, WWW, Desk, desk_in, is_taken
+from harness.boxes.pep import Pep, command, write_config
+from harness.clients.commands import Curl
+from harness.host.ports import free_ports
+from harness.host.waiting import wait_for
+from harness.net.authority import Authority
 
 WAIT_S = 3.0
 

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.artifacts import REPOSITORY, need_commands
-from harness.authority import Authority
-from harness.bed import Bed
-from harness.browser import browser
-from harness.desk import Desk, is_taken
-from harness.http3 import H3Answer, h3get
-from harness.moved import true_url
-from harness.pages import page_site
-from harness.pep import PROXY_NAME, command
-from harness.ports import free_ports
-from harness.topology import PROXY, SITES
-from harness.waiting import wait_for
+from harness.boxes.bed import Bed
+from harness.boxes.desk import Desk, is_taken
+from harness.boxes.pep import PROXY_NAME, command
+from harness.browsers.chromium import browser
+from harness.clients.http3 import H3Answer, h3get
+from harness.clients.moved import true_url
+from harness.host.artifacts import REPOSITORY, need_commands
+from harness.host.ports import free_ports
+from harness.host.waiting import wait_for
+from harness.net.authority import Authority
+from harness.net.topology import PROXY, SITES
+from harness.origins.pages import page_site
 
 PORTAL = "portal.example.org"
 """A site whose key the operator holds."""

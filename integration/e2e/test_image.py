@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from e2e.test_package import edge, serves, site
-from harness.namespaces import Namespace
-from harness.origins import Origins
-from harness.packages import Image, images
-from harness.pep import write_config
-from harness.processes import Child
-from harness.roots import USER, Root
+from harness.boxes.pep import write_config
+from harness.delivery.packages import Image, images
+from harness.delivery.roots import USER, Root
+from harness.host.processes import Child
+from harness.net.namespaces import Namespace
+from harness.origins.program import Origins
 
 LIMIT_MB = 330
 CAPABILITY = "security.capability"

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts import built, need_commands
-from harness.browser import browser
-from harness.clients import Answer, Curl
-from harness.image_box import ImageBox, image_box
-from harness.origins import Origins, Site
-from harness.photos import DRAWING, HEIGHT, HOSTILE, PHOTO, WIDTH, is_webp, write_images
-from harness.ports import free_ports
-from harness.waiting import wait_for
+from harness.boxes.image_box import ImageBox, image_box
+from harness.browsers.chromium import browser
+from harness.clients.commands import Answer, Curl
+from harness.host.artifacts import built, need_commands
+from harness.host.ports import free_ports
+from harness.host.waiting import wait_for
+from harness.origins.program import Origins, Site
+from harness.pictures.photos import DRAWING, HEIGHT, HOSTILE, PHOTO, WIDTH, is_webp, write_images
 
 WWW, STRICT, MAPS = "www.example.org", "strict.example.org", "maps.example.org"
 CHROMIUM = "Accept: image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8"

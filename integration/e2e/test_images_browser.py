@@ -13,14 +13,25 @@ from urllib.parse import urlsplit
 import pytest
 from PIL import Image, ImageOps
 
-from harness.artifacts import built, need_commands
-from harness.browser import Tab, browser, requests_of
-from harness.image_box import image_box
-from harness.origins import Origins, Site
-from harness.photos import HEIGHT, WIDTH
-from harness.ports import free_ports
-from harness.scenes import DRAWING, DRAWINGS, GLASS, MIRRORED, PHOTOS, SCENE, TURNED, WIDE, WIDE_GLASS, write_scenes
-from harness.ssimulacra2 import scores
+from harness.boxes.image_box import image_box
+from harness.browsers.chromium import Tab, browser, requests_of
+from harness.host.artifacts import built, need_commands
+from harness.host.ports import free_ports
+from harness.origins.program import Origins, Site
+from harness.pictures.photos import HEIGHT, WIDTH
+from harness.pictures.scenes import (
+    DRAWING,
+    DRAWINGS,
+    GLASS,
+    MIRRORED,
+    PHOTOS,
+    SCENE,
+    TURNED,
+    WIDE,
+    WIDE_GLASS,
+    write_scenes,
+)
+from harness.pictures.ssimulacra2 import scores
 
 BOXED, DIRECT = "www.example.org", "direct.example.org"
 LEAST_SCORE = 68

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts import REPOSITORY, built
-from harness.authority import Authority
-from harness.bed import Bed
-from harness.clients import dig
-from harness.origins import Site
-from harness.pages import page_site
-from harness.pep import PROXY_NAME
-from harness.topology import CLIENT_DEVICE, FORBIDDEN, PROXY, PROXY_IPV6
+from harness.boxes.bed import Bed
+from harness.boxes.pep import PROXY_NAME
+from harness.clients.commands import dig
+from harness.host.artifacts import REPOSITORY, built
+from harness.net.authority import Authority
+from harness.net.topology import CLIENT_DEVICE, FORBIDDEN, PROXY, PROXY_IPV6
+from harness.origins.pages import page_site
+from harness.origins.program import Site
 
 PAGE = "www.demo.test"
 PAGE_IPV6 = "2001:db8:3::5"

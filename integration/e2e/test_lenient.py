@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from e2e.bed import TestBed
-from harness import odd_origin
-from harness.odd_responses import LENIENT, documented_refusals, refused
-from harness.processes import Child
+from harness.host.processes import Child
+from harness.origins import odd as odd_origin
+from harness.origins.odd_responses import LENIENT, documented_refusals, refused
 
 ODD = "203.0.113.201"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts import need_commands, need_root
-from harness.local_box import LocalBox, local_box
-from harness.local_users import NOBODY, obeyed
+from harness.boxes.local_box import LocalBox, local_box
+from harness.boxes.local_users import NOBODY, obeyed
+from harness.host.artifacts import need_commands, need_root
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ import json
 import subprocess
 from pathlib import Path
 
-from harness.artifacts import built
-from harness.clients import Curl
-from harness.desk import ANSWER, WWW, Desk
-from harness.pep import Pep, command
-from harness.waiting import wait_for
+from harness.boxes.desk import ANSWER, WWW, Desk
+from harness.boxes.pep import Pep, command
+from harness.clients.commands import Curl
+from harness.host.artifacts import built
+from harness.host.waiting import wait_for
 
 SLOW = "/_/answer?wait=700"
 HOST = ("-H", f"Host: {WWW}")

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts import REPOSITORY, Missing, built, need_commands
-from harness.clients import Curl, dig
-from harness.moved import is_moved, put_back, true_url
-from harness.pages import objects_of
-from harness.ports import is_open
-from harness.processes import Child, is_running
-from harness.waiting import wait_for
+from harness.clients.commands import Curl, dig
+from harness.clients.moved import is_moved, put_back, true_url
+from harness.host.artifacts import REPOSITORY, Missing, built, need_commands
+from harness.host.ports import is_open
+from harness.host.processes import Child, is_running
+from harness.host.waiting import wait_for
+from harness.origins.pages import objects_of
 
 SOCKETS = {"http": 8080, "dns": 1053, "metrics": 9153}
 OWN = ("127.0.0.1:8080",)

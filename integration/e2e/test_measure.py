@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from e2e.pair_bed import LAB, standing_pair
-from harness.artifacts import built
-from harness.authority import Authority
-from harness.bed import Bed
-from harness.namespaces import Namespace
-from harness.origins import Site
-from harness.pep import Pep, command
-from harness.topology import RESOLVER
-from harness.waiting import wait_for
+from harness.boxes.bed import Bed
+from harness.boxes.pep import Pep, command
+from harness.host.artifacts import built
+from harness.host.waiting import wait_for
+from harness.net.authority import Authority
+from harness.net.namespaces import Namespace
+from harness.net.topology import RESOLVER
+from harness.origins.program import Site
 
 WWW = "www.example.org"
 DOWNLOAD = f"http://{WWW}/_/answer?type=application/octet-stream&size=30000000"

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from e2e.bed import OBJECTS, fresh, made_to_order
-from harness.artifacts import REPOSITORY, need_commands
-from harness.bed import PROXY_NAME, Bed
-from harness.dashboards import ALERTS, FLEET, FLEET_RULES, Prometheus, has_data, panels, running
-from harness.waiting import wait_for
+from harness.boxes.bed import PROXY_NAME, Bed
+from harness.delivery.dashboards import ALERTS, FLEET, FLEET_RULES, Prometheus, has_data, panels, running
+from harness.host.artifacts import REPOSITORY, need_commands
+from harness.host.waiting import wait_for
 
 DOCUMENT = REPOSITORY / "envoy-config" / "METRICS.md"
 PAGE = "http://127.0.0.1:9153/metrics"

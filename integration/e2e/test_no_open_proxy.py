@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 
 from e2e.bed import MIXED, OBJECTS
-from harness.bed import PROXY_NAME, Bed
-from harness.clients import Answer
-from harness.topology import FORBIDDEN, LINK_LOCAL_ADDRESS, PRIVATE_ADDRESS, PROXY
+from harness.boxes.bed import PROXY_NAME, Bed
+from harness.clients.commands import Answer
+from harness.net.topology import FORBIDDEN, LINK_LOCAL_ADDRESS, PRIVATE_ADDRESS, PROXY
 
 AUTHORITIES = [
     *FORBIDDEN,

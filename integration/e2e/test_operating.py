@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from e2e.bed import TestBed, made_to_order
-from harness.artifacts import REPOSITORY, built, need_commands
-from harness.authority import Authority
-from harness.gateway import RULES
-from harness.namespaces import Namespace
-from harness.pep import PROXY_NAME, command, gateway_config, write_config
-from harness.topology import CLIENT_DEVICE
-from harness.waiting import wait_for
+from harness.boxes.pep import PROXY_NAME, command, gateway_config, write_config
+from harness.host.artifacts import REPOSITORY, built, need_commands
+from harness.host.waiting import wait_for
+from harness.net.authority import Authority
+from harness.net.namespaces import Namespace
+from harness.net.redirect import RULES
+from harness.net.topology import CLIENT_DEVICE
 
 DEPLOY = REPOSITORY / "deploy"
 REQUESTS = 'envoy_http_downstream_rq_total{envoy_http_conn_manager_prefix="edge_http"}'

@@ -17,14 +17,14 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from harness.artifacts import REPOSITORY, need_commands
-from harness.clients import Curl, dig
-from harness.namespaces import Namespace
-from harness.origins import Origins, Site
-from harness.packages import PREVIOUS, Packages, packages
-from harness.pep import write_config
-from harness.processes import Child
-from harness.roots import Root, fresh_debian
+from harness.boxes.pep import write_config
+from harness.clients.commands import Curl, dig
+from harness.delivery.packages import PREVIOUS, Packages, packages
+from harness.delivery.roots import Root, fresh_debian
+from harness.host.artifacts import REPOSITORY, need_commands
+from harness.host.processes import Child
+from harness.net.namespaces import Namespace
+from harness.origins.program import Origins, Site
 
 CONFIG = "/etc/longhaul/longhaul.yaml"
 CLIENTS = "lan0"

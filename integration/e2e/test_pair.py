@@ -15,17 +15,17 @@ import pytest
 
 from e2e.bed import made_to_order
 from e2e.pair_bed import GONE, LAB, LISTED, RTT_S, TODAY, WARM, PairBed, standing_pair
-from harness.artifacts import REPOSITORY, built
-from harness.clients import Answer, Curl
-from harness.dashboards import has_data, panels, running
+from harness.boxes.pair import PIPE_PORT
+from harness.boxes.pep import Pep
+from harness.clients.commands import Answer, Curl
+from harness.delivery.dashboards import has_data, panels, running
+from harness.host.artifacts import REPOSITORY, built
+from harness.host.usage import processes
+from harness.host.waiting import quickest, wait_for
 from harness.lab import watches
 from harness.lab.line import FAR, NEAR_HOME
-from harness.machine import processes
-from harness.namespaces import Namespace
-from harness.pair import PIPE_PORT
-from harness.pep import Pep
-from harness.topology import FORBIDDEN
-from harness.waiting import quickest, wait_for
+from harness.net.namespaces import Namespace
+from harness.net.topology import FORBIDDEN
 
 DOCUMENT = REPOSITORY / "envoy-config" / "METRICS.md"
 

@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from e2e.pair_bed import LAB, PairBed, standing_pair
-from harness import odd_origin
-from harness.odd_origin import path_of
-from harness.processes import Child
-from harness.waiting import wait_for
+from harness.host.processes import Child
+from harness.host.waiting import wait_for
+from harness.origins import odd as odd_origin
+from harness.origins.odd import path_of
 
 FORGER, FORGER_ADDRESS = "forger.example.org", "203.0.113.202"
 CLAIMS = (b"x-longhaul-headers: %s" % value for value in (b"-", b"\\", b"%", b"&", b",!", b',"', b"forged"))

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import pytest
 
 from e2e.pair_bed import LAB, LISTED, TODAY, PairBed, standing_pair
-from harness.clients import Answer, Curl
+from harness.boxes.pair import PIPE_PORT
+from harness.clients.commands import Answer, Curl
+from harness.host.waiting import wait_for
 from harness.lab.contenders.base import rules
-from harness.pair import PIPE_PORT
-from harness.topology import FORBIDDEN
-from harness.waiting import wait_for
+from harness.net.topology import FORBIDDEN
 
 GONE, BACK = "connecting to origins directly", "requests use the pipe again"
 NAMED = ("new", "known", "unnamed")

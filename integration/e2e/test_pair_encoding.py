@@ -10,13 +10,13 @@ import brotli
 import pytest
 
 from e2e.pair_bed import LAB, PairBed, standing_pair
-from harness import odd_origin
-from harness.clients import Answer, Curl
+from harness.boxes.pair import PIPE_PORT
+from harness.clients.commands import Answer, Curl
+from harness.host.processes import Child
+from harness.host.waiting import wait_for
 from harness.lab.line import FAR
-from harness.odd_origin import path_of
-from harness.pair import PIPE_PORT
-from harness.processes import Child
-from harness.waiting import wait_for
+from harness.origins import odd as odd_origin
+from harness.origins.odd import path_of
 
 ODD, ODD_ADDRESS = "odd.example.org", "203.0.113.201"
 HTML = b"<!doctype html><title>t</title>" + b"".join(b"<p class=a>%d" % (one * 7919 % 10007) for one in range(900))

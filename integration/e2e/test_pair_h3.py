@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from e2e.pair_bed import LAB, TODAY, PairBed, standing_pair
-from harness.artifacts import built
-from harness.http3 import H3Answer, h3get
+from harness.boxes.pair import GROUND_NAME, PIPE_PORT
+from harness.clients.http3 import H3Answer, h3get
+from harness.host.artifacts import built
 from harness.lab.line import FAR
-from harness.pair import GROUND_NAME, PIPE_PORT
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,12 @@ import pytest
 
 from e2e.bed import made_to_order
 from e2e.pair_bed import LAB, PairBed, standing_pair
-from harness.artifacts import built
-from harness.authority import Authority, KeyFiles, issue_as_written
-from harness.clients import Answer, Curl
+from harness.boxes.pair import PIPE_PORT, REMOTE_NAME
+from harness.clients.commands import Answer, Curl
+from harness.host.artifacts import built
+from harness.host.waiting import wait_for
 from harness.lab.line import FAR
-from harness.pair import PIPE_PORT, REMOTE_NAME
-from harness.waiting import wait_for
+from harness.net.authority import Authority, KeyFiles, issue_as_written
 
 IN_FORCE_S = 2.0
 

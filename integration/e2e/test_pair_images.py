@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts import built, need_commands
-from harness.browser import browser
-from harness.clients import Curl
+from harness.boxes.pair import REDIRECTS, Ends, Pair, pair
+from harness.browsers.chromium import browser
+from harness.clients.commands import Curl
+from harness.host.artifacts import built, need_commands
+from harness.host.waiting import wait_for
 from harness.lab.contenders.base import intercept, rules
 from harness.lab.line import FAR, NEAR_DEVICE, NEAR_HOME, Line
-from harness.origins import Origins, Site
-from harness.pair import REDIRECTS, Ends, Pair, pair
-from harness.photos import DRAWING, HEIGHT, PHOTO, WIDTH, is_webp, write_images
-from harness.topology import RESOLVER, SITES
-from harness.waiting import wait_for
+from harness.net.topology import RESOLVER, SITES
+from harness.origins.program import Origins, Site
+from harness.pictures.photos import DRAWING, HEIGHT, PHOTO, WIDTH, is_webp, write_images
 
 LINK = {"rtt": "100ms", "down": "20mbit", "up": "5mbit"}
 WWW = "www.images.test"

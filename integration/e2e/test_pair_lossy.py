@@ -12,9 +12,9 @@ import pytest
 
 from e2e import upgrades
 from e2e.pair_bed import LAB, SOCKETS, TODAY, PairBed, standing_pair
+from harness.host.processes import Child
+from harness.host.waiting import wait_for
 from harness.lab.contenders.base import rules
-from harness.processes import Child
-from harness.waiting import wait_for
 
 LOSSY = {
     f"{way}.{key}": value

@@ -13,12 +13,12 @@ import pytest
 
 from e2e.bed import made_to_order
 from e2e.pair_bed import LAB, PairBed, standing_pair
-from harness import odd_origin
-from harness.clients import Answer
-from harness.odd_origin import ASKED, METHODS, path_of
-from harness.odd_responses import Odd, all_odd, documented_refusals, refused
-from harness.processes import Child
-from harness.waiting import wait_for
+from harness.clients.commands import Answer
+from harness.host.processes import Child
+from harness.host.waiting import wait_for
+from harness.origins import odd as odd_origin
+from harness.origins.odd import ASKED, METHODS, path_of
+from harness.origins.odd_responses import Odd, all_odd, documented_refusals, refused
 
 ODD, ODD_ADDRESS = "odd.example.org", "203.0.113.201"
 KINDS: dict[str, dict[str, Any]] = {

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from e2e.pair_bed import RTT_S, TODAY, WARM, PairBed, standing_pair
-from harness.waiting import quickest, wait_for
+from harness.host.waiting import quickest, wait_for
 
 FARTHER = {f"{way}.delay_ms": f"{RTT_S * 500:.0f}" for way in ("down", "up")}
 """The files say LTE, where a pair has streams. Round trips last as long as over a satellite, so they can be counted."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.desk import Desk
-from harness.reloads import Box, twenty_changes
-from harness.waiting import wait_for
+from harness.boxes.desk import Desk
+from harness.boxes.reloads import Box, twenty_changes
+from harness.host.waiting import wait_for
 
 
 def test_twenty_changes_under_load_lose_no_request_and_cut_no_stream(desk: Desk) -> None:

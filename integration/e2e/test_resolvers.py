@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.clients import Curl
-from harness.desk import Desk
-from harness.name_server import NameServer, Response
-from harness.pep import Pep
-from harness.waiting import wait_for
+from harness.boxes.desk import Desk
+from harness.boxes.pep import Pep
+from harness.clients.commands import Curl
+from harness.host.waiting import wait_for
+from harness.origins.name_server import NameServer, Response
 
 ADDRESS = "127.78.0.1"
 """The address of every name of this resolver: the desk's site."""

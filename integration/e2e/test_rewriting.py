@@ -9,11 +9,11 @@ import re
 import pytest
 
 from e2e.bed import LAB, OBJECTS, fresh, made_to_order
-from harness.bed import OWN, PROXY_NAME, Bed
-from harness.clients import Answer
-from harness.moved import is_moved, put_back, same_markup, true_url
-from harness.pages import Page, objects_of
-from harness.topology import PROXY
+from harness.boxes.bed import OWN, PROXY_NAME, Bed
+from harness.clients.commands import Answer
+from harness.clients.moved import is_moved, put_back, same_markup, true_url
+from harness.net.topology import PROXY
+from harness.origins.pages import Page, objects_of
 
 DEMO = "http://www.demo.test/"
 

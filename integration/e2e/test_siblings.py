@@ -18,10 +18,10 @@ from typing import Any, Self
 
 import pytest
 
-from harness.gateway import applied
-from harness.namespaces import Namespace, veth
-from harness.processes import Child
-from harness.topology import CLIENT_DEVICE
+from harness.host.processes import Child
+from harness.net.namespaces import Namespace, veth
+from harness.net.redirect import applied
+from harness.net.topology import CLIENT_DEVICE
 
 PATIENCE_S = 1.0
 """The time that a sibling has to respond (`envoy-config/render/src/host/siblings.rs`)."""

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from harness.artifacts import REPOSITORY
-from harness.authority import Authority, KeyFiles, issue_as_written
-from harness.browser import browser, console_of
-from harness.clients import Answer, Curl
-from harness.desk import ANSWER, Desk
-from harness.name_server import NameServer
-from harness.pep import Pep, command, write_config
-from harness.ports import free_ports
-from harness.screens import save
-from harness.waiting import Timeout, wait_for
+from harness.boxes.desk import ANSWER, Desk
+from harness.boxes.pep import Pep, command, write_config
+from harness.browsers.chromium import browser, console_of
+from harness.clients.commands import Answer, Curl
+from harness.host.artifacts import REPOSITORY
+from harness.host.ports import free_ports
+from harness.host.waiting import Timeout, wait_for
+from harness.net.authority import Authority, KeyFiles, issue_as_written
+from harness.origins.name_server import NameServer
+from harness.pictures.screens import save
 
 SOON_S = 10.0
 """The longest time from a cause to its problem."""

@@ -17,13 +17,13 @@ from urllib.parse import urlsplit
 import pytest
 
 from e2e.bed import DEMO_HOSTS, UNLISTED
-from harness.artifacts import need_commands
-from harness.bed import OWN, Bed
-from harness.browser import Load, browser
-from harness.clients import dig
-from harness.moved import is_moved, true_url
-from harness.namespaces import Namespace
-from harness.topology import CLIENT, GATEWAY, PROXY
+from harness.boxes.bed import OWN, Bed
+from harness.browsers.chromium import Load, browser
+from harness.clients.commands import dig
+from harness.clients.moved import is_moved, true_url
+from harness.host.artifacts import need_commands
+from harness.net.namespaces import Namespace
+from harness.net.topology import CLIENT, GATEWAY, PROXY
 
 LISTED_PAGE = "http://www.demo.test/"
 UNLISTED_PAGE = f"http://{UNLISTED}/page.html"

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from harness.desk import WWW, Desk
-from harness.http1 import Message
-from harness.pep import Pep
-from harness.waiting import wait_for
-from harness.web import Response, web_server
+from harness.boxes.desk import WWW, Desk
+from harness.boxes.pep import Pep
+from harness.host.waiting import wait_for
+from harness.origins.http1 import Message
+from harness.origins.web import Response, web_server
 
 OWN_TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness.tunnels import SPEAKS_FIRST, UNDERSCORED, TunnelBed, tunnel_bed
-from harness.waiting import quickest
+from harness.host.waiting import quickest
+from harness.lab.tunnels import SPEAKS_FIRST, UNDERSCORED, TunnelBed, tunnel_bed
 
 BEDS = {
     "edge": ("edge", "rural-lte"),

@@ -10,12 +10,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness import namespaces
-from harness.artifacts import Missing, built, need_commands, need_root, scratch
+from harness.host.artifacts import Missing, built, need_commands, need_root, scratch
 from harness.lab import watches
 from harness.lab.ideal import Weight
 from harness.lab.measure import Run, run_from
-from harness.provenance import built_commit, machine_class
+from harness.net import namespaces
+from harness.results.provenance import built_commit, machine_class
 
 from .catalogue import EXPERIMENTS, QUICK_GROUPS, Experiment
 from .front_page import FRONT_PAGE

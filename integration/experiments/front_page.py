@@ -13,12 +13,12 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from harness.artifacts import scratch
+from harness.host.artifacts import scratch
 from harness.lab.contenders import contender
 from harness.lab.ideal import Bound, Weight
 from harness.lab.links import Link, link
 from harness.lab.measure import run_from
-from harness.provenance import RESULTS, built_commit, machine_class
+from harness.results.provenance import RESULTS, built_commit, machine_class
 
 from .catalogue import MORE_LOADS, Experiment
 from .plan import Group

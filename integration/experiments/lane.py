@@ -10,7 +10,8 @@ from multiprocessing.queues import Queue
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts import Missing
+from harness.host.artifacts import Missing
+from harness.host.processes import end_with_parent
 from harness.lab.bed import standing
 from harness.lab.contenders import contender
 from harness.lab.ideal import timeout_s
@@ -18,7 +19,6 @@ from harness.lab.measure import Run, measure
 from harness.lab.pages import Page, make_page, second_page
 from harness.lab.saved import SavedPage
 from harness.lab.tables import page_table
-from harness.processes import end_with_parent
 
 from .plan import Group
 from .specials import SPECIALS

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts import Missing
+from harness.host.artifacts import Missing
 from harness.lab.ideal import Weight
 from harness.lab.measure import Run, run_from
 

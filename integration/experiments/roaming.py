@@ -19,19 +19,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from harness.authority import Authority
-from harness.browser import Browser, Request, browser, requests_of
-from harness.gateway import applied, redirected
+from harness.boxes.pep import Pep, gateway_config, write_config
+from harness.browsers.chromium import Browser, Request, browser, requests_of
+from harness.clients.moved import true_url
+from harness.host.waiting import wait_for
 from harness.lab import links
 from harness.lab.pages import Page, make_page
 from harness.lab.tables import page_table
-from harness.link import Link
-from harness.moved import true_url
-from harness.namespaces import Namespace, veth
-from harness.origins import Origins, Site
-from harness.pep import Pep, gateway_config, write_config
-from harness.topology import CLIENT, CLIENT_DEVICE, PROXY, RESOLVER, SITES, site_addresses
-from harness.waiting import wait_for
+from harness.net.authority import Authority
+from harness.net.link import Link
+from harness.net.namespaces import Namespace, veth
+from harness.net.redirect import applied, redirected
+from harness.net.topology import CLIENT, CLIENT_DEVICE, PROXY, RESOLVER, SITES, site_addresses
+from harness.origins.program import Origins, Site
 
 LINK = "rural-lte"
 PAGE = "cnn"

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
-from harness.authority import Authority
-from harness.bed import Bed
-from harness.namespaces import Namespace, veth
-from harness.origins import Site
-from harness.pages import Page
-from harness.pep import PROXY_NAME
-from harness.processes import Child
-from harness.topology import PROXY, RESOLVER, SITES
+from harness.boxes.bed import Bed
+from harness.boxes.pep import PROXY_NAME
+from harness.host.processes import Child
+from harness.net.authority import Authority
+from harness.net.namespaces import Namespace, veth
+from harness.net.topology import PROXY, RESOLVER, SITES
+from harness.origins.pages import Page
+from harness.origins.program import Site
 
 from .sitefile import SiteFile
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urldefrag, urlsplit
 
-from harness.browser import Browser, Request, Tab, console_of, requests_of
-from harness.devtools import DevToolsError
-from harness.moved import is_moved, put_back, true_url
-from harness.waiting import Timeout, wait_for
+from harness.browsers.chromium import Browser, Request, Tab, console_of, requests_of
+from harness.browsers.devtools import DevToolsError
+from harness.clients.moved import is_moved, put_back, true_url
+from harness.host.waiting import Timeout, wait_for
 
 from .bed import OWN
 

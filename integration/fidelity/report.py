@@ -10,7 +10,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from harness.html import template
+from harness.results.html import template
 
 from .exceptions import Known
 from .runner import Result

@@ -21,9 +21,9 @@ from fidelity.bed import BREAKAGES
 from fidelity.report import figures, line, write
 from fidelity.runner import Result, Runner, need
 from fidelity.sitefile import read_all
-from harness import namespaces
-from harness.artifacts import Missing, scratch
-from harness.corpus import saved_pages
+from harness.host.artifacts import Missing, scratch
+from harness.net import namespaces
+from harness.origins.corpus import saved_pages
 
 
 def main() -> int:

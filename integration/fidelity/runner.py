@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self, TypeVar
 
-from harness.artifacts import Missing, built, need_commands, need_root
-from harness.browser import Browser, browser
-from harness.pages import Page
+from harness.browsers.chromium import Browser, browser
+from harness.host.artifacts import Missing, built, need_commands, need_root
+from harness.origins.pages import Page
 
 from .bed import FidelityBed
 from .compare import Difference, Verdict, compare

@@ -10,9 +10,9 @@ from fidelity.bed import BREAKAGES
 from fidelity.report import line, write
 from fidelity.runner import Result, Runner, need, subjects
 from fidelity.sitefile import read_all
-from harness import namespaces
-from harness.artifacts import Missing, corpora, scratch
-from harness.corpus import saved_pages
+from harness.host.artifacts import Missing, corpora, scratch
+from harness.net import namespaces
+from harness.origins.corpus import saved_pages
 
 SAVED = 12
 """Saved pages that are compared here; `make fidelity` takes all."""

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.artifacts import REPOSITORY, Missing, need_commands
+from harness.host.artifacts import REPOSITORY, Missing, need_commands
 
 NOWHERE = "http://127.0.0.1:9"
 """A port without a server (port 9, discard). Connections to it are refused at once, as if there were no network."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts import REPOSITORY
+from harness.host.artifacts import REPOSITORY
 
 DOCTOR = REPOSITORY / "tools" / "doctor"
 POSIX = (

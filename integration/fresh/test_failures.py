@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts import REPOSITORY, need_commands, need_root
+from harness.host.artifacts import REPOSITORY, need_commands, need_root
 
 from .machine import OFFLINE, Machine
 

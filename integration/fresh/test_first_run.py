@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts import Missing, need_commands
-from harness.clients import Curl, dig
-from harness.ports import is_open
-from harness.processes import Child
+from harness.clients.commands import Curl, dig
+from harness.host.artifacts import Missing, need_commands
+from harness.host.ports import is_open
+from harness.host.processes import Child
 
 from .machine import Machine
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts import REPOSITORY
+from harness.host.artifacts import REPOSITORY
 
 
 class Fuzzing:

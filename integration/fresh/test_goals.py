@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness.figures import at_least, at_most, write
-from harness.scripts import load_tool
+from harness.host.scripts import load_tool
+from harness.results.figures import at_least, at_most, write
 
 goals = load_tool("goals")
 

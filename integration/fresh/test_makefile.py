@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts import REPOSITORY
+from harness.host.artifacts import REPOSITORY
 
 COMPILERS = re.compile(r"\bcargo (--config \S+ )?(build|run|test|clippy|fmt)|\bgo build|tools/fuzz")
 

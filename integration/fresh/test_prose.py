@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts import REPOSITORY
-from harness.scripts import load_tool
+from harness.host.artifacts import REPOSITORY
+from harness.host.scripts import load_tool
 
 TOOL = REPOSITORY / "tools" / "prose"
 

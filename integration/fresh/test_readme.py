@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.artifacts import REPOSITORY
-from harness.scripts import load_tool
+from harness.host.artifacts import REPOSITORY
+from harness.host.scripts import load_tool
 
 readme = load_tool("readme")
 front_page, experiments = readme.front_page, readme.experiments

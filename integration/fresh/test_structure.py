@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.scripts import load_tool
+from harness.host.scripts import load_tool
 
 structure = load_tool("structure")
 

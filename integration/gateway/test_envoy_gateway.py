@@ -17,15 +17,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts import REPOSITORY, built, dist, need_commands, need_root, tool
-from harness.clients import Answer, Curl
-from harness.envoy_gateway import envoy_gateway, on_the_host, site
-from harness.kubernetes import documents
-from harness.namespaces import Namespace
-from harness.origins import Origins, Site
-from harness.pep import Pep, command, write_config
-from harness.processes import Child
-from harness.waiting import wait_for
+from harness.boxes.pep import Pep, command, write_config
+from harness.clients.commands import Answer, Curl
+from harness.delivery.chart import documents
+from harness.delivery.envoy_gateway import envoy_gateway, on_the_host, site
+from harness.host.artifacts import REPOSITORY, built, dist, need_commands, need_root, tool
+from harness.host.processes import Child
+from harness.host.waiting import wait_for
+from harness.net.namespaces import Namespace
+from harness.origins.program import Origins, Site
 
 WWW, IMG = "www.example.org", "img.example.org"
 PAGE = f"/_/answer?host={IMG}"

@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts import REPOSITORY
-from harness.authority import Authority
-from harness.bed import PROXY_NAME, Bed
+from harness.boxes.bed import PROXY_NAME, Bed
+from harness.boxes.pair import GROUND_NAME, REDIRECTS, REMOTE_NAME, Ends, Pair, pair
+from harness.boxes.pep import Pep
+from harness.host.artifacts import REPOSITORY
+from harness.host.processes import Child, whole_lines
 from harness.lab import links
 from harness.lab.contenders.base import intercept, rules
 from harness.lab.line import FAR, NEAR, NEAR_DEVICE, NEAR_HOME, Line
-from harness.namespaces import Namespace
-from harness.origins import Origins, Site
-from harness.pair import GROUND_NAME, REDIRECTS, REMOTE_NAME, Ends, Pair, pair
-from harness.pep import Pep
-from harness.processes import Child, whole_lines
-from harness.sockets import connected
-from harness.topology import FORBIDDEN, INTERNET, PRIVATE_ADDRESS, PROXY, RESOLVER
+from harness.net.authority import Authority
+from harness.net.namespaces import Namespace
+from harness.net.sockets import connected
+from harness.net.topology import FORBIDDEN, INTERNET, PRIVATE_ADDRESS, PROXY, RESOLVER
+from harness.origins.program import Origins, Site
 
 from .wire import Http2, Reply, over_tls, request_bytes, send_bytes
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts import Missing
-from harness.namespaces import Namespace
-from harness.pep import gateway_config
-from harness.processes import Child
-from harness.waiting import wait_for
+from harness.boxes.pep import gateway_config
+from harness.host.artifacts import Missing
+from harness.host.processes import Child
+from harness.host.waiting import wait_for
+from harness.net.namespaces import Namespace
 from hostile.beds import edge, records
 
 NAME = "cache-tests.example.org"

@@ -16,9 +16,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.artifacts import REPOSITORY, Missing, need_commands, need_root, scratch
-from harness.figures import at_least, at_most, verdicts, write
-from harness.machine import description
+from harness.host.artifacts import REPOSITORY, Missing, need_commands, need_root, scratch
+from harness.host.usage import description
+from harness.results.figures import at_least, at_most, verdicts, write
 from hostile import cache_tests
 from hostile.beds import TARGETS, Target
 from hostile.cases import Outcome, run, table

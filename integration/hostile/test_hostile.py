@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import namespaces
-from harness.artifacts import built, need_commands, need_root, scratch
+from harness.host.artifacts import built, need_commands, need_root, scratch
+from harness.net import namespaces
 
 from .beds import TARGETS, Target
 from .cases import Outcome, run, table

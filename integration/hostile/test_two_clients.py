@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 import pytest
 
-from harness import namespaces
-from harness.artifacts import built, need_commands, need_root
-from harness.browser import Browser, browser
+from harness.browsers.chromium import Browser, browser
+from harness.host.artifacts import built, need_commands, need_root
+from harness.net import namespaces
 
 from .beds import HOST, Target, pair_of_boxes
 

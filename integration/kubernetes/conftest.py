@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.kubernetes_api import Api, running
+from harness.delivery.api_server import Api, running
 
 
 @pytest.fixture

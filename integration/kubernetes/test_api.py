@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from harness.kubernetes import CHART, EXAMPLES, MINIMAL, Object, objects, workload, written
-from harness.kubernetes_api import RESTRICTED, Api
+from harness.delivery.api_server import RESTRICTED, Api
+from harness.delivery.chart import CHART, EXAMPLES, MINIMAL, Object, objects, workload, written
 
 GROUND: Mapping[str, Any] = {
     "longhaul": {

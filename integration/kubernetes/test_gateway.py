@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.artifacts import REPOSITORY
-from harness.kubernetes import documents
-from harness.kubernetes_api import RESTRICTED, Api
+from harness.delivery.api_server import RESTRICTED, Api
+from harness.delivery.chart import documents
+from harness.host.artifacts import REPOSITORY
 
 GATEWAY = REPOSITORY / "deploy" / "gateway"
 MISSPELT = {

@@ -21,9 +21,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.artifacts import scratch
-from harness.desk import IMG, WWW, desk_in
-from harness.pep import Pep
+from harness.boxes.desk import IMG, WWW, desk_in
+from harness.boxes.pep import Pep
+from harness.host.artifacts import scratch
 from soak.load import Client, Target
 
 CLIENTS = 4

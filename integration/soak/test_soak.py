@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.artifacts import built
+from harness.host.artifacts import built
 
 from .soak import soak
 

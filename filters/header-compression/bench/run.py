@@ -17,9 +17,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "integration"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "wasm/tests"))
 
-from harness.figures import at_most, table, verdicts, write
-from harness.filters import envoy_and_filter
-from harness.http1 import Client, Fields, Message, Origin, message
+from harness.boxes.filters import envoy_and_filter
+from harness.origins.http1 import Client, Fields, Message, Origin, message
+from harness.results.figures import at_most, table, verdicts, write
 from pair_bed import TABLE_BYTES_PACKED, TABLE_BYTES_PEER, Pair
 from traces import Trace, read_trace, stories
 

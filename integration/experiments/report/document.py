@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness.html import template
+from harness.results.html import template
 
 from ..goals import Goal, goals
 from ..results import Results

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness.browser import browser
+from harness.browsers.chromium import browser
+from harness.host.waiting import Timeout
 from harness.lab.bed import standing
 from harness.lab.contenders import contender
 from harness.lab.pages import make_page
 from harness.lab.tables import page_table
-from harness.waiting import Timeout
 
 from ..plan import Group
 

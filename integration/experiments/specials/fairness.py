@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.clients import Curl
+from harness.clients.commands import Curl
+from harness.host.waiting import wait_for
 from harness.lab.bed import standing, use_congestion_control
 from harness.lab.contenders import contender
 from harness.lab.pages import make_page
 from harness.lab.tables import page_table
-from harness.waiting import wait_for
 
 from ..plan import Group
 

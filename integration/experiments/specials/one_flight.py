@@ -11,7 +11,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from harness.admin import admin_socket, ask
+from harness.boxes.admin import admin_socket, ask
 from harness.lab.bed import LinkBed, standing
 from harness.lab.contenders import contender
 from harness.lab.ideal import Weight, bound, timeout_s

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.browser import Browser, Load, browser
+from harness.browsers.chromium import Browser, Load, browser
+from harness.host.waiting import wait_for
 from harness.lab.bed import LinkBed, standing
 from harness.lab.contenders import contender
 from harness.lab.contenders.base import rules
@@ -20,8 +21,7 @@ from harness.lab.ideal import timeout_s
 from harness.lab.line import NEAR_DEVICE
 from harness.lab.pages import Page, make_page
 from harness.lab.tables import page_table
-from harness.namespaces import Namespace
-from harness.waiting import wait_for
+from harness.net.namespaces import Namespace
 
 from ..plan import Group
 

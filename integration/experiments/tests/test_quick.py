@@ -11,7 +11,7 @@ import pytest
 from experiments.catalogue import QUICK_GROUPS
 from experiments.cli import main
 from experiments.roaming import SCENARIOS, Roaming
-from harness.artifacts import built, need_commands, need_root
+from harness.host.artifacts import built, need_commands, need_root
 from harness.lab.contenders import contender
 from harness.lab.measure import Run, run_from
 

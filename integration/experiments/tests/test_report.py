@@ -29,7 +29,7 @@ from experiments.report.blocks import (
 from experiments.report.document import goal_table, html_of
 from experiments.report.sections import PAPERS_FIRST
 from experiments.report.special import SPECIAL_SECTIONS
-from harness.html import template
+from harness.results.html import template
 
 NAME = "<i>&"
 ESCAPED = "&lt;i&gt;&amp;"

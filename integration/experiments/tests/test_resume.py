@@ -10,7 +10,7 @@ import pytest
 
 from experiments.plan import Group
 from experiments.resume import resumed
-from harness.artifacts import Missing
+from harness.host.artifacts import Missing
 from harness.lab.measure import Run
 
 COMMIT, SEED = "abc", 1

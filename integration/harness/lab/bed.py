@@ -8,10 +8,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.authority import Authority
-from harness.clients import Curl
-from harness.origins import Origins, Site
-from harness.topology import RESOLVER, site_addresses
+from harness.clients.commands import Curl
+from harness.net.authority import Authority
+from harness.net.topology import RESOLVER, site_addresses
+from harness.origins.program import Origins, Site
 
 from .contenders import LinkContender
 from .contenders.base import LinkTrack

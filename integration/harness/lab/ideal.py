@@ -11,8 +11,8 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.namespaces import Namespace
-from harness.origins import Site
+from harness.net.namespaces import Namespace
+from harness.origins.program import Site
 
 from .links import Link
 from .pages import Page

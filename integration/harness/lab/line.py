@@ -12,9 +12,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
-from harness.link import Link
-from harness.namespaces import Namespace, veth
-from harness.topology import CLIENT, CLIENT_DEVICE, GATEWAY, Topology
+from harness.net.link import Link
+from harness.net.namespaces import Namespace, veth
+from harness.net.topology import CLIENT, CLIENT_DEVICE, GATEWAY, Topology
 
 NEAR_DEVICE = "home0"
 """The near box's device towards the clients."""

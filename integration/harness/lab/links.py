@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 
-from harness.artifacts import REPOSITORY
+from harness.host.artifacts import REPOSITORY
 
 FOLDER = REPOSITORY / "integration" / "link" / "profiles"
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from PIL import Image
 
-from harness.browser import Browser, Load, Request, browser
-from harness.devtools import DevToolsError
-from harness.moved import true_url
-from harness.waiting import Timeout
+from harness.browsers.chromium import Browser, Load, Request, browser
+from harness.browsers.devtools import DevToolsError
+from harness.clients.moved import true_url
+from harness.host.waiting import Timeout
 
 from .contenders import LinkContender
 from .contenders.base import LinkTrack

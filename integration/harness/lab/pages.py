@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.origins import Site
+from harness.origins.program import Site
 
 from .tables import Batch, PageTable
 

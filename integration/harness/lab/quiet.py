@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from harness.link import Link
+from harness.net.link import Link
 
 BEYOND_ROUND_TRIP_S = 0.3
 LONGEST_S = 180.0

@@ -11,10 +11,10 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.browser import Load, browser
-from harness.moved import true_url
-from harness.origins import Site
-from harness.pages import saved_page
+from harness.browsers.chromium import Load, browser
+from harness.clients.moved import true_url
+from harness.origins.pages import saved_page
+from harness.origins.program import Site
 
 from .contenders import contender
 from .contenders.base import LinkTrack

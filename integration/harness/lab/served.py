@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from harness.origins import Site
+from harness.origins.program import Site
 
 
 class ServedPage(Protocol):

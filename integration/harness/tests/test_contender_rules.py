@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.artifacts import need_commands, need_root
-from harness.clients import Curl
+from harness.clients.commands import Curl
+from harness.host.artifacts import need_commands, need_root
+from harness.host.processes import Child
+from harness.host.waiting import wait_for
 from harness.lab.contenders.base import intercept, rules, wait_for_port
-from harness.namespaces import Namespace, veth
-from harness.processes import Child
-from harness.waiting import wait_for
+from harness.net.namespaces import Namespace, veth
 
 CLIENT, GATEWAY, ORIGIN = "192.0.2.2", "192.0.2.1", "203.0.113.1"
 FIRST, SECOND = 8001, 8002

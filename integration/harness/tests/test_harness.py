@@ -15,18 +15,18 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw
 
-from harness import namespaces
-from harness.artifacts import REPOSITORY, need_commands, need_root
-from harness.clients import _parse_head
-from harness.gateway import redirected
-from harness.moved import put_back, same_markup, true_url
-from harness.namespaces import Namespace
-from harness.pages import _can_serve, objects_of
-from harness.pep import parse_metrics
-from harness.ports import free_ports
-from harness.processes import Child, is_running
-from harness.screens import compare
-from harness.waiting import Timeout, wait_for
+from harness.boxes.pep import parse_metrics
+from harness.clients.commands import _parse_head
+from harness.clients.moved import put_back, same_markup, true_url
+from harness.host.artifacts import REPOSITORY, need_commands, need_root
+from harness.host.ports import free_ports
+from harness.host.processes import Child, is_running
+from harness.host.waiting import Timeout, wait_for
+from harness.net import namespaces
+from harness.net.namespaces import Namespace
+from harness.net.redirect import redirected
+from harness.origins.pages import _can_serve, objects_of
+from harness.pictures.screens import compare
 
 OWN = ("pep.example.net", "198.51.100.12:8080")
 
@@ -203,7 +203,7 @@ def test_the_hash_in_the_demo_page_is_that_of_its_script() -> None:
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_missing_program_skips_with_its_reason_or_fails_where_nothing_may(tmp_path: Path, strict: bool) -> None:
     (tmp_path / "test_it.py").write_text(
-        "from harness.artifacts import Missing\n\ndef test_it():\n    raise Missing('needs what nobody has')\n"
+        "from harness.host.artifacts import Missing\n\ndef test_it():\n    raise Missing('needs what nobody has')\n"
     )
     skips = tmp_path / "skips.txt"
     integration = REPOSITORY / "integration"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.unstable import MOST
+from harness.host.unstable import MOST
 
 TESTS = Path(__file__).parents[2]
 FAILS_ONCE = """
@@ -27,7 +27,18 @@ def run(folder: Path, *files: str) -> subprocess.CompletedProcess[str]:
     for file in files:
         (folder / file).parent.mkdir(exist_ok=True)
         (folder / file).write_text(FAILS_ONCE)
-    command = [sys.executable, "-m", "pytest", "-p", "harness.unstable", "--reruns", "1", "--rootdir", str(folder), "."]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "harness.host.unstable",
+        "--reruns",
+        "1",
+        "--rootdir",
+        str(folder),
+        ".",
+    ]
     environment = {"PYTHONPATH": str(TESTS), "PATH": "/usr/bin:/bin"}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.topology import FORBIDDEN
+from harness.net.topology import FORBIDDEN
 
 from ..beds import Target, fresh
 from ..cases import Case

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from harness.authority import KeyFiles
+from harness.boxes.pair import BYTES_ALPN, PIPE_PORT, tls_of_remote
 from harness.lab.line import FAR
-from harness.pair import BYTES_ALPN, PIPE_PORT, tls_of_remote
-from harness.sockets import connected, socket_in
-from harness.topology import CLIENT_DEVICE
+from harness.net.authority import KeyFiles
+from harness.net.sockets import connected, socket_in
+from harness.net.topology import CLIENT_DEVICE
 
 from ..beds import HOST, ORIGIN, Target, fresh
 from ..cases import Case

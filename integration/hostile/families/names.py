@@ -7,8 +7,8 @@ import socket
 import struct
 from collections.abc import Callable
 
-from harness.sockets import socket_in
-from harness.topology import RESOLVER
+from harness.net.sockets import socket_in
+from harness.net.topology import RESOLVER
 
 from ..beds import Target
 from ..cases import Case

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.bed import PROXY_NAME
+from harness.boxes.bed import PROXY_NAME
 
 from ..beds import HOST, Target, fresh
 from ..cases import Case

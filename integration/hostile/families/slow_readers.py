@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from urllib.parse import quote
 
-from harness.waiting import wait_for
+from harness.host.waiting import wait_for
 
 from ..beds import HOST, Target, fresh
 from ..cases import Case

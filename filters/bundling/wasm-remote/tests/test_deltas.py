@@ -11,8 +11,8 @@ import brotli
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "integration"))
 
-from harness import filters
-from harness.http1 import Client, Message, Origin, message
+from harness.boxes import filters
+from harness.origins.http1 import Client, Message, Origin, message
 
 FIRST = b"<!doctype html><title>first</title>" + b"<p>a line of the site" * 99
 SECOND = b"<!doctype html><title>second</title>" + b"<p>a line of the site" * 99

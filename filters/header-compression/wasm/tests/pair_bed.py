@@ -10,9 +10,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "integration"))
 
-from harness import filters
-from harness.http1 import Client, Message, Origin, message
-from harness.waiting import wait_for
+from harness.boxes import filters
+from harness.host.waiting import wait_for
+from harness.origins.http1 import Client, Message, Origin, message
 
 PREFACE_BYTES = 24
 FRAME_HEAD_BYTES = 9

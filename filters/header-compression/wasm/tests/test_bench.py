@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "integration"))
 
-from harness.filters import envoy_and_filter
+from harness.boxes.filters import envoy_and_filter
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 RUN = "import pathlib, sys, run; run.RESULTS = pathlib.Path(sys.argv[1]); sys.exit(run.main([]))"

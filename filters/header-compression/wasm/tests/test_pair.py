@@ -11,7 +11,7 @@ from typing import ClassVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "integration"))
 
-from harness.http1 import Fields, Message, Origin, message, read_response
+from harness.origins.http1 import Fields, Message, Origin, message, read_response
 from pair_bed import GROUND, REMOTE, Pair
 
 OURS = (b"x-longhaul-headers", b"x-longhaul-retry")

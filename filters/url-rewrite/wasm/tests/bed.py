@@ -10,8 +10,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "integration"))
 
-from harness import filters
-from harness.http1 import DEADLINE_S, Message, Origin, read_response
+from harness.boxes import filters
+from harness.origins.http1 import DEADLINE_S, Message, Origin, read_response
 
 CONFIG = {
     "targets": {"https": [], "http": ["198.51.100.12:8080"]},

@@ -9,8 +9,8 @@ import zlib
 from pathlib import Path
 
 from bed import CONFIG, Answer, Envoy, chunked, head, is_quiet, ok
-from harness.http1 import Origin, chunks, read_response
-from harness.waiting import wait_for
+from harness.host.waiting import wait_for
+from harness.origins.http1 import Origin, chunks, read_response
 
 PROXY = "198.51.100.12:8080"
 PAGE_HOST = "www.foo.example"

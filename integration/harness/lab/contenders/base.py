@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.authority import Authority
-from harness.contenders import Contender, Track
-from harness.namespaces import Namespace
-from harness.processes import Child
-from harness.waiting import Timeout, wait_for
+from harness.host.processes import Child
+from harness.host.waiting import Timeout, wait_for
+from harness.net.authority import Authority
+from harness.net.namespaces import Namespace
+from harness.results.comparison import Contender, Track
 
 from ..line import FURTHER_PROXY_ADDRESSES, Line
 from ..links import Link

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts import built
-from harness.namespaces import Namespace
-from harness.pep import STEERED, Pep, derived, gateway_config, write_config
-from harness.topology import CLIENT_DEVICE
+from harness.boxes.pep import STEERED, Pep, derived, gateway_config, write_config
+from harness.host.artifacts import built
+from harness.net.namespaces import Namespace
+from harness.net.topology import CLIENT_DEVICE
 
 from .. import watches
 from .base import LinkContender, LinkTrack, intercept, rules, sysctls

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.pair import REDIRECTS, Ends, running, write_pair
+from harness.boxes.pair import REDIRECTS, Ends, running, write_pair
 
 from .. import watches
 from ..line import FAR, NEAR_DEVICE, NEAR_HOME

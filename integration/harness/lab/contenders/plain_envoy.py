@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from harness.artifacts import built
-from harness.namespaces import Namespace
-from harness.processes import Child
-from harness.topology import CLIENT_DEVICE
+from harness.host.artifacts import built
+from harness.host.processes import Child
+from harness.net.namespaces import Namespace
+from harness.net.topology import CLIENT_DEVICE
 
 from ..line import FAR, NEAR_DEVICE
 from .base import LinkContender, LinkTrack, intercept, rules, sysctls, wait_for_port

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.processes import Child
-from harness.topology import CLIENT_DEVICE, PROXY, RESOLVER
+from harness.host.processes import Child
+from harness.net.topology import CLIENT_DEVICE, PROXY, RESOLVER
 
 from .base import LinkContender, LinkTrack, intercept, rules
 

@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from harness.topology import CLIENT_DEVICE
-from harness.waiting import wait_for
+from harness.host.waiting import wait_for
+from harness.net.topology import CLIENT_DEVICE
 
 from .base import LinkContender, LinkTrack, intercept, rules
 from .squid import running_squid

@@ -1,0 +1,1 @@
+"""Longhaul itself: an edge, a pair, several grounds, and the beds around them."""

@@ -1,0 +1,1 @@
+"""A real browser, and what it shows while a page loads."""

@@ -1,0 +1,1 @@
+"""Programs that ask, and what they got."""

@@ -1,0 +1,1 @@
+"""Packages, the Helm chart, gateways and dashboards, which operators install."""

@@ -1,0 +1,1 @@
+"""This machine: what it has, the programs that a test starts, their ports, and waiting for them."""

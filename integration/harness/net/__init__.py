@@ -1,0 +1,1 @@
+"""Namespaces, the links between them, and what crosses them."""

@@ -1,0 +1,1 @@
+"""Servers that respond, right or wrong, and the sites that they serve."""

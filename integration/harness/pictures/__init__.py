@@ -1,0 +1,1 @@
+"""Pictures for tests, and how alike two pictures are."""

@@ -1,0 +1,1 @@
+"""Figures: how contenders are compared, and what is kept of a run."""
