@@ -59,7 +59,7 @@ def test_the_image_has_one_layer_with_the_filter_as_plugin_wasm(folder: Path) ->
 
 
 def rendered(plane: str, file: str, kind: str) -> Any:
-    """Returns the specification of a resource that `longhaul render --for` wrote (envoy-config/longhaul/tests/gateway.rs)."""
+    """Returns the specification of a resource that `longhaul render --for` wrote (`tests/gateway.rs` of *longhaul*)."""
     [found] = [one for one in documents(GATEWAY / plane / file) if one["kind"] == kind]
     return found["spec"]
 

@@ -67,7 +67,7 @@ impl Config {
         self.url_rewrite.is_some().then_some(self)
     }
 
-    /// Returns the url-rewrite filter of the box. It is left out where a test neither asks for it nor has a cache, to which
+    /// Returns the url-rewrite filter of the box. It is left out where a test neither requests it nor has a cache, to which
     /// it admits requests: it takes Envoy seconds to load.
     fn filter(&self) -> Option<WasmModule> {
         let cached = self.yaml.contains("cache: { dir");
