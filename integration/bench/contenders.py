@@ -278,13 +278,14 @@ def rendered_edge(track: CoreTrack, folder: Path, port: int, programs: Path | No
         },
         rewrite={"level": "safe", "target": "https"},
     ), steered=[page.host for page in track.pages])  # fmt: skip
-    return rendered(config, folder / "rendered", programs or dist(), "--url-rewrite", wasm)
+    return rendered(config, folder / "rendered", programs or dist(), LONGHAUL_URL_REWRITE=str(wasm))
 
 
-def rendered(config: Path, out: Path, programs: Path, *options: str | Path) -> Command:
+def rendered(config: Path, out: Path, programs: Path, **environment: str) -> Command:
     """Renders a configuration, and returns the command of its Envoy."""
-    command = [str(programs / "longhaul"), "render", str(config), "--out", str(out), *map(str, options)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    command = [str(programs / "longhaul"), "render", str(config), "--out", str(out)]
+    variables = {**os.environ, **environment}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=variables)
     if done.returncode:
         raise RuntimeError(f"longhaul render refused the bench's configuration:\n{done.stderr}{done.stdout}")
     return [*envoy_command(), "-c", out / "bootstrap.yaml"]

@@ -101,7 +101,7 @@ def test_a_change_of_the_file_reaches_new_requests_and_not_those_under_way(desk:
 def test_the_filter_is_exchanged_while_requests_are_under_way(desk: Desk) -> None:
     module = desk.etc / "url_rewrite.wasm"
     shutil.copyfile(built("url_rewrite.wasm"), module)
-    with Pep(desk.write(), desk.folder, options=["--url-rewrite", module]) as pep:
+    with Pep(desk.write(), desk.folder, environment={"LONGHAUL_URL_REWRITE": str(module)}) as pep:
         before = _filter_updates(pep)
         slow = _Slow(desk)
         # A custom section changes the file and its name, but not its behaviour.

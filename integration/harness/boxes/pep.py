@@ -82,6 +82,7 @@ class Pep:
         *,
         trusted: Path | None = None,
         options: Sequence[str | Path] = (),
+        environment: Mapping[str, str] | None = None,
         program: Path | None = None,
         log_requests: bool = True,
         ready_timeout_s: float = 120.0,
@@ -94,7 +95,7 @@ class Pep:
         self._log = folder / "longhaul.log"
         self._access_log = folder / "access.jsonl"
         self._ready_timeout_s = ready_timeout_s
-        self._environment = {"SSL_CERT_FILE": str(trusted)} if trusted else {}
+        self._environment = {**({"SSL_CERT_FILE": str(trusted)} if trusted else {}), **(environment or {})}
         line: list[str | Path] = [
             program or built("longhaul"), "run", config, "--state", self.state, *options,
             *(["--access-log", self._access_log] if log_requests else []),

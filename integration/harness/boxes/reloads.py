@@ -142,8 +142,8 @@ class Box:
     @contextmanager
     def running(self) -> Iterator[Box]:
         """Longhaul runs."""
-        options = ["--url-rewrite", self.module]
-        with Pep(self.desk.write(**self.sections), self.desk.folder, options=options) as self._pep:
+        other = {"LONGHAUL_URL_REWRITE": str(self.module)}
+        with Pep(self.desk.write(**self.sections), self.desk.folder, environment=other) as self._pep:
             yield self
 
     @property

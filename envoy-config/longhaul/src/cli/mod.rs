@@ -9,7 +9,6 @@
 
 mod check;
 mod explain;
-mod filters;
 mod generate;
 mod host;
 mod log;

@@ -8,7 +8,6 @@ use longhaul_config::{Acme, Cache, Loaded};
 use longhaul_derive::{HostFacts, derive};
 use longhaul_render::{ControlPlane, Gateway, GatewayError, ImageSockets, NearSockets, RenderedTree, gateway};
 
-use super::filters::FilterOptions;
 use super::{ConfigFile, Outcome, REFUSED, access_log, fail, load_or_refuse, print};
 use crate::run::{Generation, Level, RunContext, filters, say, write_tree};
 
@@ -27,8 +26,6 @@ pub(super) struct Arguments {
     /// The folder from which Envoy will read the files, if it is not the output folder
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    #[command(flatten)]
-    filters: FilterOptions,
     /// Log requests, one JSON object a line, to this file; - for stderr
     #[arg(long, value_name = "FILE")]
     access_log: Option<PathBuf>,
@@ -85,7 +82,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     if let Some(plane) = arguments.control_plane {
         return for_control_plane(&loaded, plane.into(), arguments, &out);
     }
-    let filters = match filters(&loaded.settings, &arguments.filters.0) {
+    let filters = match filters(&loaded.settings) {
         Ok(filters) => filters,
         Err(error) => return fail(&error.to_string()),
     };

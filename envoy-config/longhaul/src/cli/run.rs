@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use longhaul_config::{LoadError, Loaded, load};
 
-use super::filters::FilterOptions;
 use super::{ConfigFile, FAILED, Outcome, REFUSED, access_log, fail, load_or_refuse, refused_line};
 use crate::run::{Form, Level, Options, Overridden, RunError, end_with, exec_bound_to_parent, flush, run, say, start};
 
@@ -36,8 +35,6 @@ pub(super) struct Arguments {
         help = "The program that recodes images [default: $LONGHAUL_IMAGES, or longhaul-images beside this program]"
     )]
     images: Option<PathBuf>,
-    #[command(flatten)]
-    filters: FilterOptions,
     #[arg(long, value_enum, default_value_t = LogFormat::Auto, help = "The form of the log on stderr")]
     log_format: LogFormat,
     #[arg(long, value_name = "FILE", help = "Log requests, one JSON object a line, to this file; - for stderr")]
@@ -102,7 +99,6 @@ fn run_in(form: Form, arguments: &Arguments) -> Result<(), Failure> {
             envoy: arguments.envoy.clone(),
             coredns: arguments.coredns.clone(),
             images: arguments.images.clone(),
-            filters: arguments.filters.0.clone(),
         },
         access_log: access_log(arguments.access_log.as_deref()),
         log_form: form,

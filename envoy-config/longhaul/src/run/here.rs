@@ -51,18 +51,18 @@ impl Fact {
 ///
 /// Everything that [`super::run`] refuses before it starts a program is among the facts. If a run has this file already,
 /// the only fact about sockets is that run.
-pub fn facts(state: Option<&Path>, overridden: &Overridden, loaded: &Loaded, derived: &Derived) -> Vec<Fact> {
+pub fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) -> Vec<Fact> {
     let loaded = &ports::on_this_machine(loaded.clone());
     let settings = &loaded.settings;
     let mut facts = Vec::new();
-    facts.extend(locate(overridden).err().map(|error| Fact::contradicts(None, &error)));
+    facts.extend(locate(&Overridden::default()).err().map(|error| Fact::contradicts(None, &error)));
     if let Some(error) = state::refusal(state, &settings.file) {
         facts.push(Fact::contradicts(None, &error));
     } else {
         let occupied = ports::check(&ports::wanted(settings));
         facts.extend(occupied.iter().map(|error| Fact::contradicts(Some(error.key()), error)));
     }
-    facts.extend(rendering(overridden, loaded).err().map(|error| Fact::contradicts(None, &error)));
+    facts.extend(rendering(loaded).err().map(|error| Fact::contradicts(None, &error)));
     if let Cache::Disk { dir, size, .. } = &settings.cache {
         facts.extend(disk_space::refusal(dir, *size).map(|error| {
             let key = if matches!(error, RunError::CacheTooLarge { .. }) { "cache.size" } else { "cache.dir" };
@@ -79,17 +79,17 @@ pub fn facts(state: Option<&Path>, overridden: &Overridden, loaded: &Loaded, der
 }
 
 /// Renders everything without writing it, and counts the files that Envoy would watch.
-fn rendering(overridden: &Overridden, loaded: &Loaded) -> Result<(), RunError> {
+fn rendering(loaded: &Loaded) -> Result<(), RunError> {
     let system = |error: std::io::Error| RunError::System(error.to_string());
     let wanted = ports::wanted(&loaded.settings);
     let [dns_ready, resolver] = ports::free_loopback(&wanted).map_err(system)?;
-    let images = locate::images(&loaded.settings, overridden.images.as_deref())?;
+    let images = locate::images(&loaded.settings, None)?;
     let machine = RunContext {
         root: loaded.settings.file.clone(),
         kept: loaded.settings.file.clone(),
         admin: ADMIN.into(),
         dns_metrics: Some(DNS_METRICS.into()),
-        filters: locate::filters(&loaded.settings, &overridden.filters)?,
+        filters: locate::filters(&loaded.settings)?,
         dns_ready,
         resolver,
         near: NearSockets::CUSTOMARY,

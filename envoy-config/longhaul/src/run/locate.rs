@@ -21,8 +21,6 @@ pub struct Overridden {
     pub coredns: Option<PathBuf>,
     /// The program that recodes images.
     pub images: Option<PathBuf>,
-    /// Filters.
-    pub filters: FilterPaths,
 }
 
 /// The programs that a run starts.
@@ -38,14 +36,12 @@ pub struct Located {
 #[derive(Debug, thiserror::Error)]
 pub enum LocateError {
     /// A program or filter.
-    #[error("{what} was not found in {looked_at}. Set --{flag} or {variable}, or run `make build`")]
+    #[error("{what} was not found in {looked_at}. Set {named_by}, or run `make build`")]
     Missing {
         /// The program or filter, with its article.
         what: String,
-        /// The option that names it, without hyphens in front.
-        flag: &'static str,
-        /// The environment variable that names it.
-        variable: String,
+        /// The option and the environment variable that name it.
+        named_by: String,
         /// The paths that were tried.
         looked_at: String,
     },
@@ -71,21 +67,22 @@ pub enum LocateError {
 struct Lookup {
     what: String,
     file: String,
-    flag: &'static str,
+    /// None for a filter, which every package has beside the program.
+    option: Option<&'static str>,
     variable: String,
 }
 
 impl Lookup {
     fn program(what: &str, name: &'static str) -> Self {
         let variable = format!("LONGHAUL_{}", name.to_ascii_uppercase());
-        Self { what: what.to_owned(), file: name.to_owned(), flag: name, variable }
+        Self { what: what.to_owned(), file: name.to_owned(), option: Some(name), variable }
     }
 
     fn filter(filter: &Filter) -> Self {
         Self {
             what: format!("the {} filter", filter.name),
             file: filter.file(),
-            flag: filter.name,
+            option: None,
             variable: filter.variable(),
         }
     }
@@ -110,15 +107,15 @@ pub fn locate(overridden: &Overridden) -> Result<Located, LocateError> {
     })
 }
 
-/// Finds the filters in the same places. A filter that `settings` do not need may be missing. One that is found is
+/// Finds the filters: by environment variable, beside this program, in `$LONGHAUL_DIST`. A filter that `settings` do not need may be missing. One that is found is
 /// listed anyway, because a later change may need it.
 ///
 /// # Errors
 /// A filter that `settings` need is missing.
-pub(crate) fn filters(settings: &Settings, overridden: &FilterPaths) -> Result<FilterPaths, LocateError> {
+pub(crate) fn filters(settings: &Settings) -> Result<FilterPaths, LocateError> {
     let mut found = FilterPaths::new();
     for filter in FILTERS {
-        match find(&Lookup::filter(filter), overridden.get(filter.name).map(PathBuf::as_path)) {
+        match find(&Lookup::filter(filter), None) {
             Ok(path) => drop(found.insert(filter.name, path)),
             Err(error) if (filter.needed)(settings) => return Err(error),
             Err(_) => {}
@@ -136,7 +133,7 @@ pub(crate) fn images(settings: &Settings, overridden: Option<&Path>) -> Result<O
     let lookup = Lookup {
         what: "the program that recodes images".to_owned(),
         file: "longhaul-images".to_owned(),
-        flag: "images",
+        option: Some("images"),
         variable: "LONGHAUL_IMAGES".to_owned(),
     };
     let needed = settings.images.wish == ImagesWish::On && settings.role.changes_pages();
@@ -162,8 +159,7 @@ fn find(wanted: &Lookup, flag: Option<&Path>) -> Result<PathBuf, LocateError> {
     };
     places.iter().find(|path| path.is_file()).map(|path| absolute(path)).ok_or_else(|| LocateError::Missing {
         what: wanted.what.clone(),
-        flag: wanted.flag,
-        variable: wanted.variable.clone(),
+        named_by: wanted.option.map(|option| format!("--{option} or ")).unwrap_or_default() + &wanted.variable,
         looked_at: places.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "),
     })
 }

@@ -88,7 +88,7 @@ pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         kept: state.kept.clone(),
         admin: ADMIN.into(),
         dns_metrics: Some(DNS_METRICS.into()),
-        filters: locate::filters(&loaded.settings, &options.overridden.filters)?,
+        filters: locate::filters(&loaded.settings)?,
         dns_ready,
         resolver,
         images: ImageSockets::below(&state.path).filter(|_| images.is_some()),

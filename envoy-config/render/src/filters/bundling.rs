@@ -12,7 +12,6 @@ use crate::RenderError;
 
 pub(super) const GROUND: Filter = Filter {
     name: "bundling",
-    purpose: "sends objects of pages over a pair's link before browsers request them",
     needed: |settings| is_needed(settings) && settings.role.name() == RoleName::Ground,
     capabilities: CAPABILITIES,
     positions: &[position(&[RoleName::Ground])],
@@ -20,7 +19,6 @@ pub(super) const GROUND: Filter = Filter {
 
 pub(super) const REMOTE: Filter = Filter {
     name: "bundling-remote",
-    purpose: "receives objects of pages at a remote, and serves them to browsers",
     needed: |settings| is_needed(settings) && settings.role.name() == RoleName::Remote,
     capabilities: CAPABILITIES,
     positions: &[position(&[RoleName::Remote])],

@@ -12,7 +12,6 @@ const ROLES: &[RoleName] = &[RoleName::Edge, RoleName::Ground];
 
 pub(super) const FILTER: Filter = Filter {
     name: "cache-admission",
-    purpose: "decides which requests the cache sees",
     needed: |settings| matches!(settings.cache, Cache::Disk { .. }),
     capabilities: &[
         "proxy_close_stream",

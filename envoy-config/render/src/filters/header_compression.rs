@@ -8,7 +8,6 @@ use crate::RenderError;
 
 pub(super) const FILTER: Filter = Filter {
     name: "header-compression",
-    purpose: "compresses headers between the two boxes of a pair",
     needed: |settings| settings.role.name() != RoleName::Edge,
     capabilities: &[
         "proxy_get_header_map_pairs",

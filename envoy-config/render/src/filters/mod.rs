@@ -1,5 +1,5 @@
 //! The table of filters. All code that names every filter iterates over [`FILTERS`]: the search for modules, the
-//! options of the commands, the watched files, the rendered `ecds/*.yaml`.
+//! watched files, the rendered `ecds/*.yaml`.
 //!
 //! A filter has one row in [`FILTERS`] and one file beside this one. The row holds the facts that are the same at each
 //! of its positions. A position is one place in Envoy's filter chains, with a configuration of its own. The templates
@@ -32,7 +32,7 @@ pub use url_rewrite::filter_config;
 use wasm::OF_EVERY_FILTER;
 pub(super) use wasm::WasmFilter;
 
-/// Every filter, in the order in which commands list them.
+/// Every filter.
 pub const FILTERS: &[Filter] = &[
     url_rewrite::FILTER,
     cache_admission::FILTER,
@@ -50,10 +50,8 @@ const CACHE_VM: &str = "cache-admission";
 /// A filter: one wasm module.
 #[derive(Debug)]
 pub struct Filter {
-    /// The name in files and options, with hyphens: `name-budget`.
+    /// The name in files, with hyphens: `name-budget`.
     pub name: &'static str,
-    /// The job of the filter. It completes the sentence "The filter that ...".
-    pub purpose: &'static str,
     /// Returns true for settings that cannot run without the module. With other settings a missing filter is left out.
     pub needed: fn(&Settings) -> bool,
     /// The callbacks, host calls and WASI calls beside those of every filter.

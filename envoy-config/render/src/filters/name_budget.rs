@@ -8,7 +8,6 @@ use crate::RenderError;
 
 pub(super) const FILTER: Filter = Filter {
     name: "name-budget",
-    purpose: "bounds the new names that one client may request",
     needed: |settings| settings.role.reaches_origins(),
     capabilities: &["proxy_get_header_map_value", "proxy_get_shared_data", "proxy_set_shared_data"],
     positions: &[Position {

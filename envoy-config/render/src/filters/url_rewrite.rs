@@ -27,7 +27,6 @@ const FETCHING: &[&str] = &[
 
 pub(super) const FILTER: Filter = Filter {
     name: "url-rewrite",
-    purpose: "moves URLs of pages to the proxy",
     needed: |_| true,
     capabilities: &[
         "proxy_add_header_map_value",

@@ -14,10 +14,9 @@ use longhaul_config::diagnostic::{Problem, Report, Severity};
 use longhaul_config::{LoadError, Loaded, load};
 use longhaul_derive::{Derived, HostFacts, derive};
 
-use super::filters::FilterOptions;
 use super::table::rows;
 use super::{ConfigFile, FAILED, Outcome, REFUSED, eprint_report, load_or_refuse, print};
-use crate::run::{Fact, Overridden, Weight, facts};
+use crate::run::{Fact, Weight, facts};
 use crate::terminal::{stderr_has_colours, width};
 
 #[derive(clap::Args)]
@@ -35,8 +34,6 @@ pub(super) struct Arguments {
     json: bool,
     #[arg(long, value_name = "DIR", help = "The state folder that `run` would get")]
     state: Option<PathBuf>,
-    #[command(flatten)]
-    filters: FilterOptions,
 }
 
 /// The facts of this machine as problems of the file.
@@ -98,8 +95,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
 
 fn judge(arguments: &Arguments, loaded: &Loaded) -> (Derived, Findings) {
     let derived = derive(&loaded.settings, &HostFacts::of_this_machine());
-    let overridden = Overridden { filters: arguments.filters.0.clone(), ..Overridden::default() };
-    let facts = facts(arguments.state.as_deref(), &overridden, loaded, &derived);
+    let facts = facts(arguments.state.as_deref(), loaded, &derived);
     let findings = Findings::of(&loaded.report, &facts, arguments.here);
     (derived, findings)
 }
