@@ -117,7 +117,7 @@ impl Report {
     }
 
     /// Returns true if the file is refused.
-    pub fn has_errors(&self) -> bool {
+    pub(crate) fn has_errors(&self) -> bool {
         self.problems.iter().any(|problem| problem.severity == Severity::Error)
     }
 

@@ -80,11 +80,6 @@ impl HostName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-
-    /// Returns true if `self` is `suffix` or below it.
-    pub fn is_within(&self, suffix: &Self) -> bool {
-        self.0.strip_suffix(suffix.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    }
 }
 
 /// Accepts letters, digits, hyphens and underscores in any place. Names with a hyphen at an end are in use and resolve.
@@ -144,7 +139,7 @@ impl fmt::Display for HostPort {
 }
 
 /// Splits `host:port`, `[v6]:port` or `host`. Returns None if the port is not a number from 1 to 65535.
-pub fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
+pub(crate) fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     let host_end =
         if text.starts_with('[') { text.find(']').map(|at| at + 1)? } else { text.rfind(':').unwrap_or(text.len()) };
     let (host, rest) = text.split_at(host_end);
@@ -198,15 +193,6 @@ mod tests {
             }
         }
         assert!(HostName::parse(&format!("{long}.example")).is_err());
-    }
-
-    #[test]
-    fn within_means_the_name_or_below_it_not_merely_the_same_ending() {
-        let suffix = HostName::parse("bank.example").unwrap();
-        assert!(HostName::parse("bank.example").unwrap().is_within(&suffix));
-        assert!(HostName::parse("www.bank.example").unwrap().is_within(&suffix));
-        assert!(!HostName::parse("notbank.example").unwrap().is_within(&suffix));
-        assert!(!HostName::parse("example").unwrap().is_within(&suffix));
     }
 
     #[test]

@@ -18,9 +18,9 @@ pub struct Share {
 
 impl Share {
     /// The smallest share in percent.
-    pub const LEAST: u8 = 1;
+    pub(crate) const LEAST: u8 = 1;
     /// The largest share in percent. The second group has the same size.
-    pub const MOST: u8 = BUCKETS / 2;
+    pub(crate) const MOST: u8 = BUCKETS / 2;
 
     /// Parses a share such as `5%`. Returns None for anything else and beyond the bounds.
     #[must_use]

@@ -69,7 +69,7 @@ pub enum NotSockets {
 
 impl Sockets {
     /// Returns the sockets, or the reason why the addresses do not go together.
-    pub fn new(addresses: &[SocketAddr]) -> Result<Self, NotSockets> {
+    pub(crate) fn new(addresses: &[SocketAddr]) -> Result<Self, NotSockets> {
         let [first, more @ ..] = addresses else { return Err(NotSockets::Empty) };
         for (index, socket) in addresses.iter().enumerate() {
             if socket.port() != first.port() {
@@ -103,7 +103,7 @@ impl Sockets {
     }
 
     /// Returns true if only programs of this machine reach the sockets.
-    pub fn is_loopback(&self) -> bool {
+    pub(crate) fn is_loopback(&self) -> bool {
         self.iter().all(|socket| socket.ip().is_loopback())
     }
 

@@ -104,12 +104,12 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
 }
 
 /// Parses `20mbit`, `0.5mbit`, `78kbit`.
-pub fn parse_rate(text: &str) -> Result<Rate, UnitError> {
+pub(crate) fn parse_rate(text: &str) -> Result<Rate, UnitError> {
     parse(text, &[RATE_UNITS]).map(Rate::from_bits_per_second)
 }
 
 /// Parses `256kib`, `1gib`, `100mb`.
-pub fn parse_bytes(text: &str) -> Result<Bytes, UnitError> {
+pub(crate) fn parse_bytes(text: &str) -> Result<Bytes, UnitError> {
     parse(text, &[BINARY_UNITS, DECIMAL_UNITS]).map(Bytes)
 }
 

@@ -45,7 +45,7 @@ pub struct Intervals {
 impl Intervals {
     /// Returns the intervals of an end of this link.
     #[must_use]
-    pub fn of(link: &Link, role: &Role) -> Self {
+    pub(crate) fn of(link: &Link, role: &Role) -> Self {
         let quick_check = Duration::from_secs(1) + link.rtt * 2;
         match link.price {
             Price::Free => Self {

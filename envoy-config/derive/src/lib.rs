@@ -18,14 +18,11 @@ mod value;
 mod warm;
 mod windows;
 
-pub use bounds::{Bounds, HeaderBound};
 pub use capacity::{Capacity, Reasoned};
-pub use cgroup::CgroupLimits;
 pub use compression::{Compressors, LevelInUse};
 pub use failover::{Ejection, Failover};
 pub use host::{CongestionControls, HostFacts};
 pub use images::ImagesChoice;
-pub use intervals::Intervals;
 pub use table::{Derived, derive, offers_http3};
 pub use target::{TargetChoice, TargetKind};
 pub use timers::{Timer, Timers, Traffic, pair_check};

@@ -176,7 +176,7 @@ impl Timers {
 
     /// Returns all timers, those of one kind of traffic together, with their kind.
     #[must_use]
-    pub fn by_traffic(&self) -> Vec<(Traffic, &Timer)> {
+    pub(crate) fn by_traffic(&self) -> Vec<(Traffic, &Timer)> {
         let all = [
             &self.request_headers,
             &self.early_end,

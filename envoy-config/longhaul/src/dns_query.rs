@@ -19,7 +19,7 @@ const TRIES: usize = 2;
 
 /// The reason why a name has no address.
 #[derive(Debug, thiserror::Error)]
-pub enum LookupError {
+pub(crate) enum LookupError {
     /// The name cannot be sent in a query.
     #[error("`{0}` is not a name that DNS knows")]
     NotAName(String),
@@ -51,7 +51,7 @@ pub enum LookupError {
 
 /// The reason why one resolver is of no use.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// No response in time.
     #[error("timed out")]
     TimedOut,

@@ -21,11 +21,11 @@ use url_rewriting::headers::{Edit, Fields, Reply, request};
 use url_rewriting::response;
 use url_rewriting::{Plan, PlanError, Rewriter, UrlEvent};
 
-pub use self::cache::CacheFate;
-pub use self::delta::DeltaFate;
-pub use self::fetch::{FetchError, Fetched, Fetcher, Redirect};
-pub use self::images::ImageFate;
-pub use self::transcript::{Response, Transcript, Unreadable};
+pub(crate) use self::cache::CacheFate;
+pub(crate) use self::delta::DeltaFate;
+pub(crate) use self::fetch::Fetcher;
+pub(crate) use self::images::ImageFate;
+pub(crate) use self::transcript::{Response, Transcript};
 
 use longhaul_config::{Host, Settings};
 use longhaul_derive::Derived;
@@ -33,7 +33,7 @@ use longhaul_render::filter_config;
 
 /// The page to explain and the response that carries it.
 #[derive(Debug, Clone)]
-pub struct Question<'a> {
+pub(crate) struct Question<'a> {
     /// The URL of the page.
     pub url: &'a str,
     /// The origin's response headers, with names in lower case. They include Content-Type.
@@ -46,7 +46,7 @@ pub struct Question<'a> {
 
 /// The result for a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Explanation {
+pub(crate) struct Explanation {
     /// The URL of the page, as it was parsed.
     pub url: String,
     /// The result for the page as a whole.
@@ -72,7 +72,7 @@ pub struct Explanation {
 /// The result for the page as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "fate", rename_all = "snake_case")]
-pub enum PageFate {
+pub(crate) enum PageFate {
     /// The filter reads the page and makes the listed changes.
     Rewritten,
     /// The page passes unchanged.
@@ -86,7 +86,7 @@ pub enum PageFate {
 
 /// A change of one response header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct HeaderChange {
+pub(crate) struct HeaderChange {
     /// The name of the header.
     pub name: String,
     /// The new value. None: the header is removed.
@@ -95,7 +95,7 @@ pub struct HeaderChange {
 
 /// The result for one URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct UrlFate {
+pub(crate) struct UrlFate {
     /// The line in the page, from 1.
     pub line: usize,
     /// The column in that line, in bytes, from 1.
@@ -116,7 +116,7 @@ pub struct UrlFate {
 
 /// The number of URLs that stay for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Count {
+pub(crate) struct Count {
     /// The reason, as a label.
     pub reason: &'static str,
     /// The number of URLs.
@@ -125,7 +125,7 @@ pub struct Count {
 
 /// The reason why no explanation is possible.
 #[derive(Debug, thiserror::Error)]
-pub enum ExplainError {
+pub(crate) enum ExplainError {
     /// The given URL is not an http or https URL.
     #[error("`{0}` is not the URL of a page; expected a URL such as http://www.example.org/")]
     Url(String),
@@ -138,7 +138,11 @@ pub enum ExplainError {
 }
 
 /// Returns the decisions of the filter's crates about one page.
-pub fn explain(settings: &Settings, derived: &Derived, question: &Question<'_>) -> Result<Explanation, ExplainError> {
+pub(crate) fn explain(
+    settings: &Settings,
+    derived: &Derived,
+    question: &Question<'_>,
+) -> Result<Explanation, ExplainError> {
     let bad_url = || ExplainError::Url(question.url.to_owned());
     let url = Url::parse(question.url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let url = url.ok_or_else(bad_url)?;

@@ -8,10 +8,10 @@
 
 pub mod cli;
 mod dns_query;
-pub mod explain;
-pub mod host;
-pub mod pair;
+pub(crate) mod explain;
+pub(crate) mod host;
+pub(crate) mod pair;
 mod replaced_file;
-pub mod run;
+pub(crate) mod run;
 mod terminal;
-pub mod web;
+pub(crate) mod web;

@@ -25,4 +25,3 @@ pub use disk::free_disk;
 pub use endpoint::{Endpoint, TIMEOUT, agent, page_at, serves};
 pub use open_files::OpenFiles;
 pub use scrape::{Scrape, joined};
-pub use unix_http::{NoPage, connect};

@@ -24,7 +24,7 @@ impl OpenFiles {
     }
 
     /// Returns true if the process comes close to its limit.
-    pub fn are_many(self) -> bool {
+    pub(crate) fn are_many(self) -> bool {
         self.open.saturating_mul(100) >= self.limit.saturating_mul(MANY_PERCENT)
     }
 }

@@ -76,7 +76,7 @@ impl Scrape {
     }
 
     /// Returns the sum of `name` over all samples whose labels satisfy `holds`. 0 if there are none.
-    pub fn sum_where(&self, name: &str, holds: impl Fn(&dyn Fn(&str) -> Option<String>) -> bool) -> u64 {
+    pub(crate) fn sum_where(&self, name: &str, holds: impl Fn(&dyn Fn(&str) -> Option<String>) -> bool) -> u64 {
         let matching = self.0.iter().filter(|sample| sample.name == name && holds(&|label| sample.label(label)));
         whole(matching.map(|sample| sample.value).sum())
     }
@@ -92,17 +92,17 @@ impl Scrape {
     }
 
     /// Returns true if any name begins with `beginning`.
-    pub fn has(&self, beginning: &str) -> bool {
+    pub(crate) fn has(&self, beginning: &str) -> bool {
         self.0.iter().any(|sample| sample.name.starts_with(beginning))
     }
 
     /// Returns `name` by the values of `label`, in the order of these.
-    pub fn values(&self, name: &str, label: &str) -> Vec<(String, u64)> {
+    pub(crate) fn values(&self, name: &str, label: &str) -> Vec<(String, u64)> {
         self.values_where(name, label, |_| true)
     }
 
     /// Returns `name` by the values of `label`, over the samples whose labels satisfy `holds`.
-    pub fn values_where(
+    pub(crate) fn values_where(
         &self,
         name: &str,
         label: &str,
@@ -117,7 +117,7 @@ impl Scrape {
     }
 
     /// Returns `name` by the values of `label`, largest first, without zeros.
-    pub fn by(&self, name: &str, label: &str) -> Vec<(String, u64)> {
+    pub(crate) fn by(&self, name: &str, label: &str) -> Vec<(String, u64)> {
         let mut found = self.values(name, label);
         found.retain(|(_, sum)| *sum > 0);
         found.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
@@ -125,7 +125,7 @@ impl Scrape {
     }
 
     /// Returns the value of `label` in the first sample of `name`.
-    pub fn label(&self, name: &str, label: &str) -> Option<String> {
+    pub(crate) fn label(&self, name: &str, label: &str) -> Option<String> {
         self.0.iter().find(|sample| sample.name == name)?.label(label)
     }
 }

@@ -69,7 +69,7 @@ fn agent(socket: &Path) -> ureq::Agent {
 ///
 /// # Errors
 /// The folder cannot be opened, or nobody accepts the connection.
-pub fn connect(socket: &Path) -> io::Result<UnixStream> {
+pub(crate) fn connect(socket: &Path) -> io::Result<UnixStream> {
     let folder = socket.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = socket.file_name().unwrap_or(OsStr::new(""));
     let folder = File::from(openat(CWD, folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?);

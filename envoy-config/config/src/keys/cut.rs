@@ -2,7 +2,7 @@
 
 /// A key that an earlier release read.
 #[derive(Debug)]
-pub struct CutKey {
+pub(crate) struct CutKey {
     /// Its full name, such as `listen.admin`.
     pub name: &'static str,
     /// The reason why it has no effect, in a few words.
@@ -12,7 +12,7 @@ pub struct CutKey {
 }
 
 /// Every cut key.
-pub const CUT_KEYS: &[CutKey] = &[
+pub(crate) const CUT_KEYS: &[CutKey] = &[
     CutKey {
         name: "listen.admin",
         why: "no TCP port obeys orders",

@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use super::overrides::TransportKey;
 use super::units::{Bytes, Rate, show_duration};
+pub(crate) use cut::CUT_KEYS;
 pub(super) use cut::cut;
-pub use cut::{CUT_KEYS, CutKey};
 pub use document::{cut_table, example, man_page, readme_table};
-pub use table::KEYS;
+pub(crate) use table::KEYS;
 
 /// A key of the file.
 #[derive(Debug)]
-pub struct Key {
+pub(crate) struct Key {
     /// Its full name, such as `link.rtt`. Keys of list items stand below the list: `tls.terminate.names`.
     pub name: &'static str,
     /// The values that it accepts.
@@ -33,7 +33,7 @@ pub struct Key {
 
 /// The values that a key accepts.
 #[derive(Debug, Clone, Copy)]
-pub enum ValueType {
+pub(crate) enum ValueType {
     /// `true` or `false`.
     Boolean,
     /// One of these words.
@@ -91,7 +91,7 @@ pub enum ValueType {
 
 /// The value of a key that the file does not set.
 #[derive(Debug, Clone, Copy)]
-pub enum DefaultValue {
+pub(crate) enum DefaultValue {
     /// No default: the file must have the key. The text is an example of its value.
     Required(&'static str),
     /// The default, as written in the file.
@@ -111,12 +111,12 @@ pub enum DefaultValue {
 
 impl Key {
     /// Returns the group of the key: `link` of `link.rtt`. Empty at the top of the file.
-    pub fn group(&self) -> &'static str {
+    pub(crate) fn group(&self) -> &'static str {
         self.name.rsplit_once('.').map_or("", |(group, _)| group)
     }
 
     /// Returns the key alone: `rtt` of `link.rtt`.
-    pub fn last(&self) -> &'static str {
+    pub(crate) fn last(&self) -> &'static str {
         self.name.rsplit_once('.').map_or(self.name, |(_, last)| last)
     }
 }

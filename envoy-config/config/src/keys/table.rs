@@ -22,7 +22,7 @@ const fn key(name: &'static str, value: ValueType, default: DefaultValue, doc: &
 }
 
 /// Every key.
-pub const KEYS: &[Key] = &[
+pub(crate) const KEYS: &[Key] = &[
     key(
         "role",
         Words(&["edge", "remote", "ground"]),

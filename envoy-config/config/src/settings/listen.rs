@@ -64,7 +64,7 @@ impl PageListen {
 
 impl Listen {
     /// Returns the sockets without which a run does not start, with the key of each group.
-    pub fn required_sockets(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> + '_ {
+    pub(crate) fn required_sockets(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> + '_ {
         let is_optional = |page: Option<PageListen>| page.is_some_and(|page| !page.required);
         let (metrics, status) = (is_optional(self.metrics), is_optional(self.status));
         self.sockets().filter(move |(key, _)| !(*key == "metrics" && metrics || *key == "status" && status))

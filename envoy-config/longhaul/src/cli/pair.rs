@@ -138,12 +138,12 @@ fn next_steps(folder: &Folder, arguments: &Init, added: &Added) -> String {
     text.push_str("\ncopy and start, where the package is installed:\n");
     match added.peers {
         Peers::New => {
-            let _ = writeln!(text, "{}", copy(folder, GROUND, &folder.files_of(GROUND), &ground_host));
+            let _ = writeln!(text, "{}", copy(folder, GROUND, &Folder::files_of(GROUND), &ground_host));
             let _ = writeln!(text, "  ssh root@{ground_host} systemctl enable --now longhaul");
         }
         // A running ground applies a changed file by itself.
         Peers::Extended => {
-            let [config, ..] = folder.files_of(GROUND);
+            let [config, ..] = Folder::files_of(GROUND);
             let _ = writeln!(text, "{}", copy(folder, GROUND, &[config], &ground_host));
         }
         Peers::ByHand => {
@@ -151,7 +151,7 @@ fn next_steps(folder: &Folder, arguments: &Init, added: &Added) -> String {
             let _ = writeln!(text, "  add `{remote}` to `split.peer` in {}, and copy it to the ground", file.display());
         }
     }
-    let _ = writeln!(text, "{}", copy(folder, remote, &folder.files_of(remote), remote));
+    let _ = writeln!(text, "{}", copy(folder, remote, &Folder::files_of(remote), remote));
     let _ = writeln!(text, "  ssh root@{remote} systemctl enable --now longhaul longhaul-host@lan0");
     let _ = writeln!(
         text,
@@ -179,7 +179,7 @@ fn renew(arguments: &Renew) -> Outcome {
         Ok(Some(ground)) if end == GROUND => ground.host.to_string(),
         Ok(_) => end.clone(),
     };
-    let [_, certificate, key, _] = folder.files_of(end);
+    let [_, certificate, key, _] = Folder::files_of(end);
     let copy = copy(&folder, end, &[certificate, key], &host);
     print(&format!("renewed the certificate and key of `{end}`; copy them, and new connections use them:\n{copy}\n"))
 }

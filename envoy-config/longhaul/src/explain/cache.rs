@@ -10,7 +10,7 @@ use serde::Serialize;
 
 /// The verdict of Envoy's cache on a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct CacheFate {
+pub(crate) struct CacheFate {
     /// The seconds for which the cache may serve the response. None: it is never stored.
     pub fresh_s: Option<u64>,
     /// The number of the first request for the URL that the cache serves. None: it serves no request.

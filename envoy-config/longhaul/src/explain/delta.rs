@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// The verdict on a page that crosses the link of a pair.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DeltaFate {
+pub(crate) struct DeltaFate {
     /// True if the page crosses the link as a difference, once both ends have another page of its site.
     pub delta: bool,
     /// True if other pages may cross the link as differences from this one.

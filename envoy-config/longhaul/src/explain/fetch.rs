@@ -46,7 +46,7 @@ const SECURE_HEADERS: [(&str, &str); 4] = [
 
 /// A page, with its way.
 #[derive(Debug)]
-pub struct Fetched {
+pub(crate) struct Fetched {
     /// The URL of the page, after the redirects.
     pub url: Url,
     /// The redirects that were followed, in order.
@@ -57,7 +57,7 @@ pub struct Fetched {
 
 /// A response that sends the browser to another URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Redirect {
+pub(crate) struct Redirect {
     /// The URL that was requested.
     pub from: Url,
     /// The status code.
@@ -68,7 +68,7 @@ pub struct Redirect {
 
 /// The reason why there is no page.
 #[derive(Debug, thiserror::Error)]
-pub enum FetchError {
+pub(crate) enum FetchError {
     /// The URL is not http or https.
     #[error("`{0}` is not the URL of a page; expected a URL such as http://www.example.org/")]
     Url(String),
@@ -110,7 +110,7 @@ pub enum FetchError {
 
 /// The settings and the facts of this machine that decide about a fetch.
 #[derive(Debug)]
-pub struct Fetcher<'a> {
+pub(crate) struct Fetcher<'a> {
     settings: &'a Settings,
     guard: Guard,
     authorities: PathBuf,
@@ -118,7 +118,7 @@ pub struct Fetcher<'a> {
 
 impl<'a> Fetcher<'a> {
     /// `local` holds the addresses of this machine. `authorities` is a bundle of certificate authorities in PEM.
-    pub fn new(settings: &'a Settings, local: &[IpAddr], authorities: PathBuf) -> Self {
+    pub(crate) fn new(settings: &'a Settings, local: &[IpAddr], authorities: PathBuf) -> Self {
         Self { settings, guard: Guard::new(settings, local), authorities }
     }
 
@@ -126,7 +126,7 @@ impl<'a> Fetcher<'a> {
     ///
     /// # Errors
     /// The box could not get the page either, or the response is too large or too slow.
-    pub fn fetch(&self, url: &str) -> Result<Fetched, FetchError> {
+    pub(crate) fn fetch(&self, url: &str) -> Result<Fetched, FetchError> {
         let mut url = Url::parse(url).map_err(|_| FetchError::Url(url.to_owned()))?;
         let mut redirects = Vec::new();
         loop {

@@ -10,7 +10,7 @@ use url::Url;
 
 /// The verdict on an image, or on the images of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ImageFate {
+pub(crate) struct ImageFate {
     /// True if clients that accept WebP get a variant, provided that it has at most nine tenths of the bytes.
     pub replaced: bool,
     /// The reason why this image is left, as a label. None: it is replaced, or images are off.

@@ -14,7 +14,7 @@ const LOOKED_AT: usize = 512;
 
 /// A response with its headers and its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Response {
+pub(crate) struct Response {
     /// The status code.
     pub status: u16,
     /// The headers in order, with names in lower case.
@@ -25,7 +25,7 @@ pub struct Response {
 
 /// The output of `curl -i`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Transcript {
+pub(crate) struct Transcript {
     /// The values of Location in the redirects before the last response, in order.
     pub redirects: Vec<String>,
     /// The last response.
@@ -34,7 +34,7 @@ pub struct Transcript {
 
 /// The reason why a response cannot be read.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub(crate) enum Unreadable {
     /// A header line is not `NAME: VALUE`, or there are too many.
     #[error("line {line} is not a response header ({reason}); expected the output of `curl -si URL`")]
     Header {
@@ -69,7 +69,7 @@ impl Transcript {
     ///
     /// # Errors
     /// The headers cannot be read.
-    pub fn read(text: &[u8]) -> Option<Result<Self, Unreadable>> {
+    pub(crate) fn read(text: &[u8]) -> Option<Result<Self, Unreadable>> {
         status_line(text).map(|_| Self::blocks(text))
     }
 
@@ -91,7 +91,7 @@ impl Transcript {
     }
 
     /// Returns the URL of the last response to a request for `first`. A Location that is no URL changes nothing.
-    pub fn url(&self, first: &str) -> String {
+    pub(crate) fn url(&self, first: &str) -> String {
         let Ok(first_url) = Url::parse(first) else { return first.to_owned() };
         let follow = |url: Url, location: &String| url.join(location).unwrap_or(url);
         if self.redirects.is_empty() {
@@ -103,7 +103,7 @@ impl Transcript {
 
 impl Response {
     /// Returns the first value of `name`, which is in lower case.
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
@@ -112,7 +112,7 @@ impl Response {
     ///
     /// # Errors
     /// The content encoding is not gzip, or the body is damaged or too large.
-    pub fn decompressed(mut self) -> Result<Self, Unreadable> {
+    pub(crate) fn decompressed(mut self) -> Result<Self, Unreadable> {
         let encodings: Vec<String> = self
             .headers
             .iter()

@@ -12,13 +12,13 @@ use super::this_machine::sysctl_path;
 use crate::replaced_file;
 
 /// The default path of the record. A reboot removes it together with everything that was applied.
-pub const RECORD: &str = "/run/longhaul/host.json";
+pub(crate) const RECORD: &str = "/run/longhaul/host.json";
 /// The folder in which `longhaul-host@.service` keeps its records.
 const UNIT_RECORDS: &str = "/run/longhaul-host";
 
 /// The reason why a plan could not be applied or undone.
 #[derive(Debug, thiserror::Error)]
-pub enum HostError {
+pub(crate) enum HostError {
     /// A record of applied steps exists. Another plan would overwrite it, and nothing could undo those steps.
     #[error("{} records that rules are applied already; undo them first: {}", .0.display(), undo_command(.0))]
     Applied(PathBuf),
@@ -53,7 +53,7 @@ pub enum HostError {
 
 /// A plan that failed or was refused.
 #[derive(Debug)]
-pub struct NotDone {
+pub(crate) struct NotDone {
     /// The reason.
     pub why: HostError,
     /// The errors of undoing the steps before it. Empty if all of them were undone. The record keeps the steps that
@@ -62,7 +62,7 @@ pub struct NotDone {
 }
 
 /// Returns the command that undoes the steps of `record`.
-pub fn undo_command(record: &Path) -> String {
+pub(crate) fn undo_command(record: &Path) -> String {
     format!("longhaul host --undo --record {}", record.display())
 }
 
@@ -92,7 +92,7 @@ impl WayBack {
 }
 
 /// Applies the plan and writes the record. If a step fails, the steps before it are undone.
-pub fn apply(plan: &Plan, record: &Path) -> Result<(), NotDone> {
+pub(crate) fn apply(plan: &Plan, record: &Path) -> Result<(), NotDone> {
     let refused = |why| Err(NotDone { why, left: Vec::new() });
     if record.exists() {
         return refused(HostError::Applied(record.to_owned()));
@@ -121,7 +121,7 @@ pub fn apply(plan: &Plan, record: &Path) -> Result<(), NotDone> {
 
 /// Undoes the steps in the record, latest first. Returns the errors of the steps that failed. These steps stay in the
 /// record for another try.
-pub fn undo(record: &Path) -> Result<Vec<HostError>, HostError> {
+pub(crate) fn undo(record: &Path) -> Result<Vec<HostError>, HostError> {
     let failed = |error: io::Error| HostError::Record { path: record.to_owned(), error };
     let text = match fs::read_to_string(record) {
         Ok(text) => text,

@@ -6,5 +6,5 @@
 mod apply;
 mod this_machine;
 
-pub use apply::{HostError, NotDone, RECORD, apply, undo, undo_command};
-pub use this_machine::{interfaces, this_machine};
+pub(crate) use apply::{RECORD, apply, undo, undo_command};
+pub(crate) use this_machine::{interfaces, this_machine};

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use longhaul_render::host::{Machine, SYSCTLS, device_of_neighbour};
 
 /// Reads the state of this machine.
-pub fn this_machine(interface: &str, siblings: &[IpAddr]) -> Machine {
+pub(crate) fn this_machine(interface: &str, siblings: &[IpAddr]) -> Machine {
     let read = |name: &&'static str| fs::read_to_string(sysctl_path(name)).ok().map(|value| (*name, normal(&value)));
     Machine {
         interface: interface.to_owned(),
@@ -29,7 +29,7 @@ fn ipv6_is_on(interface: &str) -> bool {
 }
 
 /// Returns the network interfaces of this machine, sorted. Returns None if `/proc/net/dev` cannot be read.
-pub fn interfaces() -> Option<Vec<String>> {
+pub(crate) fn interfaces() -> Option<Vec<String>> {
     let table = fs::read_to_string("/proc/net/dev").ok()?;
     let mut names: Vec<String> =
         table.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect();

@@ -31,7 +31,7 @@ pub(super) struct Authority {
 /// The reason why no certificate could be made.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct AuthorityError(#[from] rcgen::Error);
+pub(crate) struct AuthorityError(#[from] rcgen::Error);
 
 impl Authority {
     /// Makes a new authority.

@@ -10,13 +10,13 @@ use longhaul_config::names::{Host, HostName, HostPort};
 /// The authority's certificate, which each end has.
 pub(super) const AUTHORITY: &str = "pair-ca.pem";
 /// The folder of the ground, and the base name of its files.
-pub const GROUND: &str = "ground";
+pub(crate) const GROUND: &str = "ground";
 /// The port of a ground, unless `split.listen` names another one.
 const DEFAULT_PORT: u16 = 8443;
 
 /// The values of the link, as `link:` accepts them.
 #[derive(Debug, Clone, Default)]
-pub struct LinkText {
+pub(crate) struct LinkText {
     /// The round-trip time, for example `600ms`.
     pub rtt: Option<String>,
     /// The rate towards the clients, for example `20mbit`.
@@ -27,7 +27,7 @@ pub struct LinkText {
 
 /// The values of the two machines.
 #[derive(Debug, Clone, Default)]
-pub struct Site {
+pub(crate) struct Site {
     /// The link between the ends.
     pub link: LinkText,
     /// The address at which clients reach the remote.

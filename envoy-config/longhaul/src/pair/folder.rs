@@ -20,7 +20,7 @@ use super::files::{self, AUTHORITY, GROUND, Site};
 use crate::replaced_file;
 
 /// The authority's key.
-pub const AUTHORITY_KEY: &str = "pair-ca.key";
+pub(crate) const AUTHORITY_KEY: &str = "pair-ca.key";
 /// An end's configuration file.
 const CONFIG: &str = "longhaul.yaml";
 /// The address of the ground, as the first `pair init` received it.
@@ -28,7 +28,7 @@ const GROUND_ADDRESS: &str = "ground.address";
 
 /// The reason why a pair was not set up or changed.
 #[derive(Debug, thiserror::Error)]
-pub enum PairError {
+pub(crate) enum PairError {
     /// A remote with the name of the ground's folder.
     #[error("`{GROUND}` is the folder of the ground's files; choose another name for the remote")]
     Reserved,
@@ -76,7 +76,7 @@ pub enum PairError {
 
 /// The ground's list of remotes after `init`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Peers {
+pub(crate) enum Peers {
     /// The ground's file is new, and names the remote.
     New,
     /// The remote was added to `split.peer` of the ground's file.
@@ -87,7 +87,7 @@ pub enum Peers {
 
 /// The result of `init`.
 #[derive(Debug)]
-pub struct Added {
+pub(crate) struct Added {
     /// True if the authority is new.
     pub new_authority: bool,
     /// The ground's list of remotes.
@@ -96,26 +96,26 @@ pub struct Added {
 
 /// A pair's folder.
 #[derive(Debug, Clone)]
-pub struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     /// Returns the folder at `path`, which need not exist.
-    pub fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf) -> Self {
         Self(path)
     }
 
     /// Returns the folder of an end: [`GROUND`] or a remote's name.
-    pub fn of(&self, end: &str) -> PathBuf {
+    pub(crate) fn of(&self, end: &str) -> PathBuf {
         self.0.join(end)
     }
 
     /// Returns an end's configuration file.
-    pub fn config_of(&self, end: &str) -> PathBuf {
+    pub(crate) fn config_of(&self, end: &str) -> PathBuf {
         self.of(end).join(CONFIG)
     }
 
     /// Returns the names of an end's files, in its folder.
-    pub fn files_of(&self, end: &str) -> [String; 4] {
+    pub(crate) fn files_of(end: &str) -> [String; 4] {
         [CONFIG.to_owned(), format!("{end}.pem"), format!("{end}.key"), AUTHORITY.to_owned()]
     }
 
@@ -124,7 +124,13 @@ impl Folder {
     ///
     /// # Errors
     /// Nothing is written if the remote exists or the ground stands elsewhere. A failed write may leave files behind.
-    pub fn init(&self, name: &HostName, ground: &HostPort, site: &Site, now: SystemTime) -> Result<Added, PairError> {
+    pub(crate) fn init(
+        &self,
+        name: &HostName,
+        ground: &HostPort,
+        site: &Site,
+        now: SystemTime,
+    ) -> Result<Added, PairError> {
         if name.as_str() == GROUND {
             return Err(PairError::Reserved);
         }
@@ -153,7 +159,7 @@ impl Folder {
     ///
     /// # Errors
     /// Nothing is written if the end or the authority's key is missing.
-    pub fn renew(&self, end: &str, now: SystemTime) -> Result<(), PairError> {
+    pub(crate) fn renew(&self, end: &str, now: SystemTime) -> Result<(), PairError> {
         let folder = self.of(end);
         let name = match self.ground()? {
             Some(ground) if end == GROUND => host_of(&ground),
@@ -171,7 +177,7 @@ impl Folder {
     ///
     /// # Errors
     /// The file that holds the address cannot be read.
-    pub fn ground(&self) -> Result<Option<HostPort>, PairError> {
+    pub(crate) fn ground(&self) -> Result<Option<HostPort>, PairError> {
         let path = self.0.join(GROUND_ADDRESS);
         match fs::read_to_string(&path) {
             Ok(text) => Ok(HostPort::parse(text.trim())),
@@ -215,7 +221,7 @@ impl Folder {
         let trusted = read(&self.0.join(AUTHORITY))?;
         let folder = self.of(end);
         make_folder(&folder)?;
-        let [file, certificate, key, authority] = self.files_of(end).map(|name| folder.join(name));
+        let [file, certificate, key, authority] = Self::files_of(end).map(|name| folder.join(name));
         write_new(&file, config, Readers::All)?;
         write_new(&certificate, &issued.certificate, Readers::All)?;
         write_new(&key, &issued.key, Readers::Group)?;

@@ -14,9 +14,8 @@ mod files;
 mod folder;
 mod reason;
 
-pub use authority::AuthorityError;
 pub(crate) use check::problem;
-pub use check::{CheckError, Line, Verdict, check};
-pub use files::{GROUND, LinkText, Site};
-pub use folder::{AUTHORITY_KEY, Added, Folder, PairError, Peers};
+pub(crate) use check::{Line, Verdict, check};
+pub(crate) use files::{GROUND, LinkText, Site};
+pub(crate) use folder::{AUTHORITY_KEY, Added, Folder, Peers};
 pub(crate) use reason::Reason;

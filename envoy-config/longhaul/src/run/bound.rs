@@ -28,7 +28,7 @@ const PARENT_ENDED: Signal = Signal::TERM;
 const SET_ID: u32 = 0o6000;
 
 /// Runs in the child. Arranges the end of this process with its parent, then becomes `program`. Returns only on failure.
-pub fn exec_bound_to_parent(parent: i32, program: &Path, arguments: &[OsString]) -> io::Error {
+pub(crate) fn exec_bound_to_parent(parent: i32, program: &Path, arguments: &[OsString]) -> io::Error {
     if let Err(error) = set_parent_process_death_signal(Some(PARENT_ENDED)) {
         return error.into();
     }
@@ -71,7 +71,7 @@ fn start_companion(parent: i32) -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel is older than 5.3, or one of the processes ended before this one could watch it.
-pub fn end_with(parent: i32, child: i32) -> io::Result<()> {
+pub(crate) fn end_with(parent: i32, child: i32) -> io::Result<()> {
     let open = |pid: i32| {
         let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
         Ok::<_, io::Error>(pidfd_open(pid, PidfdFlags::empty())?)

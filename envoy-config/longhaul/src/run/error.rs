@@ -13,7 +13,7 @@ use super::tree::WriteError;
 
 /// The reason why a run could not start.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
+pub(crate) enum RunError {
     /// A program, the filter or the certificate authorities are missing.
     #[error(transparent)]
     Locate(#[from] LocateError),

@@ -62,7 +62,7 @@ pub(crate) struct Generation {
 
 /// The reason why rendering failed.
 #[derive(Debug, thiserror::Error)]
-pub enum GenerateError {
+pub(crate) enum GenerateError {
     /// The filter or the authorities are missing.
     #[error(transparent)]
     Locate(#[from] LocateError),

@@ -19,7 +19,7 @@ use super::{disk_space, ports, state, watches};
 
 /// A fact of this machine that an operator should know before a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fact {
+pub(crate) struct Fact {
     /// The key that the fact contradicts, if there is one.
     pub key: Option<&'static str>,
     /// The effect of the fact.
@@ -30,7 +30,7 @@ pub struct Fact {
 
 /// The effect of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Weight {
+pub(crate) enum Weight {
     /// The configuration does not work on this machine.
     Contradicts,
     /// It works, but an operator should know.
@@ -51,7 +51,7 @@ impl Fact {
 ///
 /// Everything that [`super::run`] refuses before it starts a program is among the facts. If a run has this file already,
 /// the only fact about sockets is that run.
-pub fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) -> Vec<Fact> {
+pub(crate) fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) -> Vec<Fact> {
     let loaded = &ports::on_this_machine(loaded.clone());
     let settings = &loaded.settings;
     let mut facts = Vec::new();

@@ -10,11 +10,11 @@ use longhaul_render::{FILTERS, Filter, Modules, WasmModule};
 use sha2::{Digest, Sha256};
 
 /// Paths of filters, by [`Filter::name`].
-pub type FilterPaths = BTreeMap<&'static str, PathBuf>;
+pub(crate) type FilterPaths = BTreeMap<&'static str, PathBuf>;
 
 /// Paths from the command line. They come before every other place.
 #[derive(Debug, Clone, Default)]
-pub struct Overridden {
+pub(crate) struct Overridden {
     /// Envoy.
     pub envoy: Option<PathBuf>,
     /// CoreDNS with the longhaul plugin.
@@ -25,7 +25,7 @@ pub struct Overridden {
 
 /// The programs that a run starts.
 #[derive(Debug, Clone)]
-pub struct Located {
+pub(crate) struct Located {
     /// Envoy.
     pub envoy: PathBuf,
     /// CoreDNS with the longhaul plugin.
@@ -34,7 +34,7 @@ pub struct Located {
 
 /// A program or file that is missing.
 #[derive(Debug, thiserror::Error)]
-pub enum LocateError {
+pub(crate) enum LocateError {
     /// A program or filter.
     #[error("{what} was not found in {looked_at}. Set {named_by}, or run `make build`")]
     Missing {
@@ -100,7 +100,7 @@ const CA_BUNDLES: &[&str] = &[
 ///
 /// # Errors
 /// A program is missing.
-pub fn locate(overridden: &Overridden) -> Result<Located, LocateError> {
+pub(crate) fn locate(overridden: &Overridden) -> Result<Located, LocateError> {
     Ok(Located {
         envoy: find(&Lookup::program("Envoy", "envoy"), overridden.envoy.as_deref())?,
         coredns: find(&Lookup::program("CoreDNS with the longhaul plugin", "coredns"), overridden.coredns.as_deref())?,

@@ -44,17 +44,14 @@ mod supervisor;
 mod tree;
 mod watches;
 
-pub use bound::{end_with, exec_bound_to_parent};
-pub use generation::GenerateError;
-pub use locate::{FilterPaths, LocateError, Located, Overridden, locate};
-pub use log::{Form, Level};
+pub(crate) use bound::{end_with, exec_bound_to_parent};
+pub(crate) use locate::Overridden;
+pub(crate) use log::{Form, Level};
 
-pub use error::RunError;
-pub use here::{Fact, Weight, facts};
-pub use ports::PortError;
-pub use state::StateError;
-pub use supervisor::{Options, run};
-pub use tree::{WriteError, Written, write_tree};
+pub(crate) use error::RunError;
+pub(crate) use here::{Fact, Weight, facts};
+pub(crate) use supervisor::{Options, run};
+pub(crate) use tree::write_tree;
 
 pub(crate) use bound::{BOUND_COMMAND, COMPANION_COMMAND};
 pub(crate) use generation::{Generation, RunContext};

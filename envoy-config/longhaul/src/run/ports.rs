@@ -43,7 +43,7 @@ const TRY_AGAIN: Duration = Duration::from_millis(50);
 
 /// The reason why a socket cannot be used.
 #[derive(Debug)]
-pub struct PortError {
+pub(crate) struct PortError {
     wanted: ListenSocket,
     error: io::Error,
     holder: Option<Holder>,

@@ -28,7 +28,7 @@ pub(super) struct StateFolder {
 
 /// The folder cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum StateError {
+pub(crate) enum StateError {
     /// It cannot be made or opened.
     #[error("cannot use the state folder {}: {error}; choose another with --state DIR", path.display())]
     Unusable {

@@ -46,7 +46,7 @@ use super::watches;
 
 /// The options of `longhaul run`.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub(crate) struct Options {
     /// The configuration file.
     pub file: PathBuf,
     /// The state folder, if not the default one.
@@ -67,7 +67,7 @@ const REAP: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_secs(30);
 
 /// Starts everything for the accepted file, serves until asked to stop, and leaves nothing behind.
-pub fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
+pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let located = locate(&options.overridden)?;
     let state = StateFolder::open(options.state.as_deref(), &options.file)?;
     hide_new_files();

@@ -14,7 +14,7 @@ use crate::replaced_file;
 
 /// The result of writing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Written {
+pub(crate) struct Written {
     /// The paths below the root that were created or replaced, in this order.
     pub changed: Vec<String>,
 }
@@ -22,7 +22,7 @@ pub struct Written {
 /// A file could not be put in place.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {error}", path.display())]
-pub struct WriteError {
+pub(crate) struct WriteError {
     /// The path.
     pub path: PathBuf,
     /// The system's reason.
@@ -31,7 +31,11 @@ pub struct WriteError {
 
 /// Writes `tree` below `root` in the order that a running Envoy needs. At the end, removes files of `earlier` that are
 /// not in `tree`. Leaves all other files in the folder alone.
-pub fn write_tree(root: &Path, tree: &RenderedTree, earlier: Option<&RenderedTree>) -> Result<Written, WriteError> {
+pub(crate) fn write_tree(
+    root: &Path,
+    tree: &RenderedTree,
+    earlier: Option<&RenderedTree>,
+) -> Result<Written, WriteError> {
     let mut written = Written::default();
     make_folder(root)?;
     for module in tree.modules() {

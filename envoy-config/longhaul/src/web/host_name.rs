@@ -7,20 +7,20 @@ use http_semantics::authority;
 
 /// The names of a server, in lower case. Addresses are always allowed: a page at an address needs no DNS.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HostPolicy {
+pub(crate) struct HostPolicy {
     names: Vec<String>,
     all: bool,
 }
 
 impl HostPolicy {
     /// Allows `names` and `localhost`.
-    pub fn of(names: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn of(names: impl IntoIterator<Item = String>) -> Self {
         let own = names.into_iter().map(|name| name.trim_end_matches('.').to_ascii_lowercase());
         Self { names: own.chain(["localhost".to_owned()]).filter(|name| !name.is_empty()).collect(), all: false }
     }
 
     /// Allows every name, and requests without one. This is for pages that a foreign page may read.
-    pub fn all() -> Self {
+    pub(crate) fn all() -> Self {
         Self { names: Vec::new(), all: true }
     }
 
@@ -30,7 +30,7 @@ impl HostPolicy {
     }
 
     /// Returns true if a request with this `Host` (RFC 9110 section 7.2) is for this server. The port does not matter.
-    pub fn allows(&self, host: &str) -> bool {
+    pub(crate) fn allows(&self, host: &str) -> bool {
         let host = authority::host(host);
         let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
         authority::address(host).is_some() || self.names.contains(&name)

@@ -7,7 +7,7 @@ mod host_name;
 mod respond;
 mod server;
 
-pub use host_name::HostPolicy;
-pub use respond::Resource;
+pub(crate) use host_name::HostPolicy;
+pub(crate) use respond::Resource;
 pub(crate) use respond::{Pages, Site};
 pub(crate) use server::Server;

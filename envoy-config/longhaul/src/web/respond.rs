@@ -18,7 +18,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 /// A page or a file of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resource {
+pub(crate) struct Resource {
     /// Its media type.
     pub media_type: &'static str,
     /// Its content.
@@ -28,17 +28,17 @@ pub struct Resource {
 
 impl Resource {
     /// A page or file that is there.
-    pub fn ok(media_type: &'static str, body: String) -> Self {
+    pub(crate) fn ok(media_type: &'static str, body: String) -> Self {
         Self { media_type, body, status: StatusCode::OK }
     }
 
     /// The reason, in a line of text, why something is not available now (status 503).
-    pub fn unavailable(reason: String) -> Self {
+    pub(crate) fn unavailable(reason: String) -> Self {
         Self { media_type: TEXT, body: reason, status: StatusCode::SERVICE_UNAVAILABLE }
     }
 
     /// A line of text.
-    pub fn text(line: String) -> Self {
+    pub(crate) fn text(line: String) -> Self {
         Self::ok(TEXT, line)
     }
 }

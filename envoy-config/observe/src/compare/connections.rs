@@ -138,7 +138,7 @@ impl Comparison {
 
     /// Returns the figures of a group.
     #[must_use]
-    pub fn figures(&self, group: Group) -> Figures {
+    pub(crate) fn figures(&self, group: Group) -> Figures {
         let measured = match group {
             Group::Direct => &self.direct,
             Group::Accelerated => &self.accelerated,

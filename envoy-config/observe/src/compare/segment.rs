@@ -71,25 +71,25 @@ impl Segment {
 
     /// Returns true for the first segment of a client.
     #[must_use]
-    pub fn opens(&self) -> bool {
+    pub(crate) fn opens(&self) -> bool {
         self.flags & (SYN | ACK) == SYN
     }
 
     /// Returns true for the first segment of a server.
     #[must_use]
-    pub fn accepts(&self) -> bool {
+    pub(crate) fn accepts(&self) -> bool {
         self.flags & (SYN | ACK) == SYN | ACK
     }
 
     /// Returns true if it acknowledges something.
     #[must_use]
-    pub fn acknowledges(&self) -> bool {
+    pub(crate) fn acknowledges(&self) -> bool {
         self.flags & ACK != 0
     }
 
     /// Returns true if no byte follows it in its direction.
     #[must_use]
-    pub fn ends(&self) -> bool {
+    pub(crate) fn ends(&self) -> bool {
         self.flags & (FIN | RST) != 0
     }
 }

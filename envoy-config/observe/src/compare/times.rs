@@ -26,7 +26,7 @@ impl Times {
 
     /// Returns their median.
     #[must_use]
-    pub fn median(&self) -> Median {
+    pub(crate) fn median(&self) -> Median {
         let mut sorted: Vec<u64> = self.0.iter().copied().collect();
         sorted.sort_unstable();
         let connections = sorted.len();
@@ -106,7 +106,7 @@ pub enum Difference {
 impl Difference {
     /// Compares two medians. Intervals that overlap show no difference, even if the medians differ.
     #[must_use]
-    pub fn between(direct: Median, accelerated: Median) -> Self {
+    pub(crate) fn between(direct: Median, accelerated: Median) -> Self {
         let known = |median| match median {
             Median::Known { median_us, low_us, high_us, .. } => Some((median_us, low_us, high_us)),
             Median::TooFew { .. } => None,

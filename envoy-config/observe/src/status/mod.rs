@@ -26,14 +26,14 @@ use crate::report::{
 use crate::scrape::Scrape;
 use crate::unix_http::NoPage;
 use crate::{Endpoint, OpenFiles, free_disk, page_at, serves};
-pub use dns::DnsCounts;
+pub(crate) use dns::DnsCounts;
 use longhaul_config::Validity;
 use longhaul_config::units::Bytes;
 pub use page::{PageFile, StatusPage};
-pub use pair::{Bundled, Packed, PairStatus};
-pub use parents::ParentStatus;
+pub(crate) use pair::PairStatus;
+pub(crate) use parents::ParentStatus;
 use problem::Machine;
-pub use problem::{Problem, Warning};
+pub(crate) use problem::{Problem, Warning};
 pub use traffic::{CacheCounts, Clients, Pages, PerPage, Traffic, UpstreamCounts};
 pub use words::{millis, time};
 

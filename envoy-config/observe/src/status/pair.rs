@@ -26,6 +26,7 @@ pub struct Packed {
     /// The bytes of names and values.
     pub plain_bytes: u64,
     /// The bytes that crossed the link.
+    #[allow(clippy::struct_field_names, reason = "the name in the JSON of the status")]
     pub packed_bytes: u64,
     /// Compressed bytes divided by plain bytes. None before the first field.
     pub ratio: Option<f64>,

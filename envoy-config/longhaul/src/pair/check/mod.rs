@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-pub use words::{Line, Verdict};
+pub(crate) use words::{Line, Verdict};
 
 use credentials::Credentials;
 use longhaul_config::{HostPort, Role, Settings};
@@ -27,7 +27,7 @@ use super::reason::Reason;
 
 /// The reason why there was nothing to check.
 #[derive(Debug, thiserror::Error)]
-pub enum CheckError {
+pub(crate) enum CheckError {
     /// The file is one of an edge.
     #[error("`role: edge` has no other end; `pair check` is for the roles remote and ground")]
     Edge,
@@ -94,7 +94,7 @@ struct Clock {
 ///
 /// # Errors
 /// The file is one of an edge, or a certificate or key cannot be used.
-pub fn check(settings: &Settings) -> Result<Vec<Line>, CheckError> {
+pub(crate) fn check(settings: &Settings) -> Result<Vec<Line>, CheckError> {
     let identity = settings.role.identity().ok_or(CheckError::Edge)?;
     let own = Credentials::read(identity)?;
     let mut lines = words::files(&own, identity, SystemTime::now());

@@ -14,7 +14,7 @@ const MOST_APART_MS: i64 = 120_000;
 
 /// The weight of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// A fact without a verdict.
     Note,
     /// All is well.
@@ -25,7 +25,7 @@ pub enum Verdict {
 
 /// A line of the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub(crate) struct Line {
     /// Its weight.
     pub verdict: Verdict,
     /// The text, without a newline.

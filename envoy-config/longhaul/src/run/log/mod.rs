@@ -20,7 +20,7 @@ mod sink;
 pub(super) use child_output::{Dialect, follow};
 pub(super) use envoy::FORMAT as ENVOY_FORMAT;
 pub(super) use pages::RecentPages;
-pub use record::{Form, Level};
+pub(crate) use record::{Form, Level};
 pub(crate) use sink::{flush, start};
 
 use record::Record;

@@ -10,7 +10,7 @@ use serde_json::json;
 
 /// The importance of a message, in the order of syslog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub(crate) enum Level {
     /// A part does not work.
     Error,
     /// Something may need attention.
@@ -40,7 +40,7 @@ impl Level {
 
 /// The form of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// `TIME LEVEL part: message`. Further lines of a message are indented.
     Text,
     /// `<N>part: message` on each line, with the priority that the journal of systemd reads. The journal adds the time.
@@ -52,7 +52,7 @@ pub enum Form {
 impl Form {
     /// Returns the form for stderr as it is: [`Form::Journal`] if systemd's journal reads it, [`Form::Text`] otherwise.
     #[must_use]
-    pub fn of_stderr() -> Self {
+    pub(crate) fn of_stderr() -> Self {
         let stream = fstat(io::stderr()).ok().map(|stat| format!("{}:{}", stat.st_dev, stat.st_ino));
         // systemd sets the variable for a service, whose children may have another stderr.
         if stream.is_some() && std::env::var("JOURNAL_STREAM").ok() == stream { Self::Journal } else { Self::Text }
