@@ -175,9 +175,10 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     );
     let client_idle_timeout = table.duration(
         TransportKey::ClientIdleTimeout,
-        (Duration::from_mins(5) + rtt * 1000).min(Duration::from_hours(1)),
+        (Duration::from_mins(10) + rtt * 1000).min(Duration::from_hours(1)),
         format!(
-            "300 s, longer than a page is read, + 1000 x RTT {rtt_text}: a new connection costs two of them; at most 1h"
+            "10 min, longer than a page is read or a program is silent, + 1000 x RTT {rtt_text}: a new connection costs \
+             two of them; at most 1h"
         ),
         "design: connections persist across pages (WWW 2004, section 3.1)",
     );
