@@ -191,11 +191,6 @@ def test_of_a_template_only_the_comments_of_the_rendered_file_are_read(tmp_path:
     assert (problem.line, problem.text.split(":")[0]) == (9, '"in vain"')
 
 
-def test_folders_whose_comments_are_read_are_there() -> None:
-    for folder in prose.REWRITTEN:
-        assert any(path.suffix in prose.COMMENT for path in (REPOSITORY / folder).rglob("*")), folder
-
-
 @pytest.mark.parametrize("pattern", [pattern for pattern, _ in prose.BANNED])
 def test_no_banned_word_has_a_banned_replacement(pattern: str) -> None:
     (use,) = [use for one, use in prose.BANNED if one == pattern]

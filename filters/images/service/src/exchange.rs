@@ -33,7 +33,7 @@ pub const MOST_FIELDS: usize = 256;
 /// The longest time for the rest of a body, once its headers came. A slower origin is not worth waiting for.
 const BODY_TIME: Duration = Duration::from_secs(2);
 
-/// Who asked for an image, and where it is.
+/// The client that requests an image, and the place of the image.
 struct Asked {
     client: Owner,
     host: String,
@@ -51,7 +51,7 @@ pub enum Unanswered {
     Exchange(#[from] hyper::Error),
 }
 
-/// What all requests share.
+/// The parts that all requests share.
 #[derive(Debug)]
 pub struct Service {
     config: Config,

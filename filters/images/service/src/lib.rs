@@ -22,7 +22,7 @@
 //!
 //! Laws, held by tests with real processes:
 //!
-//! - Whatever happens to an image or a child, the client gets the origin's bytes, or the whole variant.
+//! - The client gets the origin's bytes or the whole variant, whatever happens to an image or a child.
 //! - A response that is not an image to be recoded passes unchanged.
 //! - Memory is bounded: 32 MiB of bodies at a time, and the limit of each child.
 

@@ -1,4 +1,4 @@
-//! What parent and child say to each other: one task, one result. Numbers are little-endian.
+//! The messages between parent and child: one task, one result. Numbers are little-endian.
 //!
 //! ```text
 //! child:  layers u8                         the sandbox is closed

@@ -1,4 +1,4 @@
-//! What the child gives up before it reads a byte: memory, time, files, network and nearly every system call.
+//! The child gives up, before it reads a byte: memory, time, files, network and nearly every system call.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is left to a child process, tried by one.
+//! The rights that are left to a child process, tried by one.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 

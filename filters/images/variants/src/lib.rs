@@ -10,7 +10,7 @@
 //! | [`config`] | How is the program `longhaul-images` configured? |
 //! | [`key`] | Under which path does the cache store a variant? |
 //!
-//! Laws, held by tests: the origin's path and tag come back from the variant's ones; a path or tag that is no variant's
+//! Laws, held by tests: the origin's path and tag come back from the variant's ones. A path or tag that is no variant's
 //! stays as it is. No input makes [`header::read`] panic.
 //!
 //! The crate is pure, and knows neither pixels nor files. It builds for wasm, too.

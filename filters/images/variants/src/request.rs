@@ -6,7 +6,7 @@ use crate::Left;
 
 /// Returns the reason why a request gets the origin's bytes, or None if a variant may take their place.
 ///
-/// A browser asks for an image with image types alone before `*/*`, and for a page with `text/html`. The request for a
+/// A browser requests an image with image types alone before `*/*`, and a page with `text/html`. The request for a
 /// page that the user opens gets the original, so that saving it works.
 pub fn left(fields: &Fields<'_>) -> Option<Left> {
     let says = |directive| fields.lists("cache-control", directive);

@@ -56,7 +56,7 @@ impl Orientation {
     }
 }
 
-/// What the header of an image says.
+/// The facts in the header of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// The width as stored, in pixels.

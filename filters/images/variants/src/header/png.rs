@@ -42,7 +42,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Header, Left> {
     Ok(Header { width, height, orientation: Orientation::Upright })
 }
 
-/// What the chunks say about colours.
+/// The facts about colours in the chunks.
 #[derive(Debug, Default)]
 struct Colours {
     /// A profile or `sRGB` wins over the other chunks.
