@@ -85,7 +85,7 @@ def test_every_link_of_the_built_guide_leads_to_a_page_and_a_heading(book: dict[
 
 def test_the_reference_of_the_guide_holds_every_key_and_documents_of_the_repository(book: dict[Path, Targets]) -> None:
     text = {path.name: path.read_text() for path in book}
-    keys = (REPOSITORY / "envoy-config" / "src" / "config" / "keys" / "table.rs").read_text()
+    keys = (REPOSITORY / "envoy-config" / "config" / "src" / "keys" / "table.rs").read_text()
     for key in ("link.rtt", "split.peer", "dns.domains"):
         assert f'"{key}"' in keys
         assert f"<code>{key.removeprefix('split.')}</code>" in text["keys.html"]

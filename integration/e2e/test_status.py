@@ -197,5 +197,5 @@ def test_a_browser_shows_problems_by_itself_and_runs_no_script_of_hostile_names(
 
 @pytest.mark.parametrize("path", ["/page.js", "/page.css"])
 def test_the_page_needs_no_other_server(path: str) -> None:
-    source = REPOSITORY / "envoy-config" / "src" / "status" / "page" / path.lstrip("/")
+    source = REPOSITORY / "envoy-config" / "observe" / "src" / "status" / "page" / path.lstrip("/")
     assert "://" not in source.read_text()
