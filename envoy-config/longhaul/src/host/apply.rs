@@ -51,6 +51,17 @@ pub(crate) enum HostError {
     },
 }
 
+/// The words of nft and ip about what does not exist: a table or a rule, and a route.
+const GONE: [&str; 2] = ["No such file or directory", "No such process"];
+
+impl HostError {
+    /// Returns true if nft or ip found nothing to delete. A program that is missing says nothing about that.
+    fn says_that_it_is_gone(&self) -> bool {
+        let Self::Step { why, .. } = self else { return false };
+        !why.starts_with(CANNOT_RUN) && GONE.iter().any(|words| why.contains(words))
+    }
+}
+
 /// A plan that failed or was refused.
 #[derive(Debug)]
 pub(crate) struct NotDone {
@@ -83,11 +94,13 @@ impl WayBack {
         }
     }
 
+    /// Undoes the step. A table, rule or route that is gone needs no undoing: another firewall may have flushed all rules.
     fn go(&self) -> Result<(), HostError> {
-        match self {
+        let undone = match self {
             Self::Sysctl { name, value } => set(name, value),
             Self::Command(command) => run(command, ""),
-        }
+        };
+        undone.or_else(|error| if error.says_that_it_is_gone() { Ok(()) } else { Err(error) })
     }
 }
 
@@ -193,16 +206,20 @@ fn set(name: &str, value: &str) -> Result<(), HostError> {
         .map_err(|error| HostError::Step { step: format!("sysctl {name}={value}"), why: error.to_string() })
 }
 
+/// The beginning of the message about a program that does not start.
+const CANNOT_RUN: &str = "cannot run";
+
 fn run(command: &[String], input: &str) -> Result<(), HostError> {
     let failed = |why: String| HostError::Step { step: command.join(" "), why };
     let Some((program, arguments)) = command.split_first() else { return Ok(()) };
     let mut child = Command::new(program)
         .args(arguments)
+        .env("LC_ALL", "C")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| failed(format!("cannot run {program}: {error}")))?;
+        .map_err(|error| failed(format!("{CANNOT_RUN} {program}: {error}")))?;
     if let Some(mut stdin) = child.stdin.take() {
         // Ignore the error: a program that does not read its input reports the reason by its status.
         let _ = stdin.write_all(input.as_bytes());

@@ -375,6 +375,17 @@ fn siblings_get_no_connection_that_tproxy_would_give_to_a_listener() {
 }
 
 #[test]
+fn rules_that_another_firewall_has_flushed_are_undone_and_can_be_applied_again() {
+    let config = CONFIG.replace("intercept: redirect", "intercept: tproxy, dns: off");
+    let script = "longhaul --apply > /dev/null; nft flush ruleset; ip rule flush; ip rule add lookup main; \
+                  longhaul --undo > /dev/null && [ ! -e $record ] || exit 9; \
+                  longhaul --apply > /dev/null && nft list table inet longhaul > /dev/null || exit 8; \
+                  longhaul --undo > /dev/null; nft list tables";
+    let Some(text) = on_a_host(&config, script) else { return };
+    assert!(!text.contains("longhaul"), "{text}");
+}
+
+#[test]
 fn rules_of_a_lost_record_are_removed_by_the_command_in_the_message() {
     let config = CONFIG.replace("addresses: [198.51.100.12]", "addresses: [198.51.100.12], siblings: [198.51.100.42]");
     let script = "longhaul --apply > /dev/null; rm $record; longhaul --apply && exit 9; \
