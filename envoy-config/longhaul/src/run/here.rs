@@ -7,6 +7,7 @@ use std::path::Path;
 
 use longhaul_config::{AccessLog, Cache, Loaded, Settings, reaches};
 use longhaul_derive::{CongestionControl, CongestionControls, Derived, HostFacts};
+use longhaul_observe::report::{RunReport, find};
 use longhaul_render::{ImageSockets, NearSockets};
 
 use super::envoy;
@@ -49,18 +50,20 @@ impl Fact {
 
 /// Returns every fact of this machine that contradicts the accepted file, and advice. Starts and makes nothing.
 ///
-/// Everything that [`super::run`] refuses before it starts a program is among the facts. If a run has this file already,
-/// the only fact about sockets is that run.
+/// Everything that [`super::run`] refuses before it starts a program is among the facts. A live run of this file is none:
+/// the sockets that it has are its own, and a change of the file needs no start.
 pub(crate) fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) -> Vec<Fact> {
     let loaded = &ports::on_this_machine(loaded.clone());
     let settings = &loaded.settings;
     let mut facts = Vec::new();
     facts.extend(locate(&Overridden::default()).err().map(|error| Fact::contradicts(None, &error)));
-    if let Some(error) = state::refusal(state, &settings.file) {
+    let run = run_of(&settings.file, state);
+    if let Some(error) = state::refusal(state, &settings.file).filter(|_| run.is_none()) {
         facts.push(Fact::contradicts(None, &error));
     } else {
         let occupied = ports::check(&ports::wanted(settings));
-        facts.extend(occupied.iter().map(|error| Fact::contradicts(Some(error.key()), error)));
+        let foreign = occupied.iter().filter(|error| !run.as_ref().is_some_and(|run| error.is_held_by(run)));
+        facts.extend(foreign.map(|error| Fact::contradicts(Some(error.key()), error)));
     }
     facts.extend(rendering(loaded).err().map(|error| Fact::contradicts(None, &error)));
     if let Cache::Disk { dir, size, .. } = &settings.cache {
@@ -76,6 +79,15 @@ pub(crate) fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) ->
     facts.extend(fewer_urls(settings, &derived.capacity).map(|text| Fact::advises(Some("limits.urls"), text)));
     facts.extend(readable_keys(settings));
     facts
+}
+
+/// Returns the live run of `file`: in the state folder `state`, or without one in any that this user may see.
+fn run_of(file: &Path, state: Option<&Path>) -> Option<RunReport> {
+    let run = match state {
+        Some(folder) => find(None, Some(folder)),
+        None => find(Some(file), None),
+    };
+    run.ok().filter(|run| run.file == file)
 }
 
 /// Renders everything without writing it, and counts the files that Envoy would watch.

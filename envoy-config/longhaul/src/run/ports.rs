@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use longhaul_config::{Ground, Loaded, PageListen, PipeTransport, Role, Settings, Sockets};
 use longhaul_derive::offers_http3;
+use longhaul_observe::report::RunReport;
 use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt};
 
 /// A socket of this box, and the key that sets it.
@@ -53,6 +54,14 @@ impl PortError {
     /// Returns the key that sets the socket.
     pub(super) fn key(&self) -> &'static str {
         self.wanted.key
+    }
+
+    /// Returns true if the socket is in use by `run`, or by a process that this user may not see.
+    pub(super) fn is_held_by(&self, run: &RunReport) -> bool {
+        let children = [Some(&run.envoy), Some(&run.coredns), run.images.as_ref()].into_iter().flatten();
+        let own = || children.filter_map(|child| child.pid).chain([run.pid]);
+        let holder = self.holder.as_ref().and_then(|holder| u32::try_from(holder.pid).ok());
+        is_taken(&self.error) && holder.is_none_or(|pid| own().any(|one| one == pid))
     }
 }
 

@@ -121,6 +121,23 @@ fn a_second_run_with_the_same_state_folder_is_refused_and_the_first_goes_on() {
 }
 
 #[test]
+fn check_finds_nothing_wrong_with_the_sockets_of_the_run_of_its_file_and_names_another_holder() {
+    let Some(host) = Host::new() else { return };
+    let run = host.start();
+    let check = |more: &[&str]| {
+        let mut command = host.command_for("check");
+        let output = command.args(["--here"]).args(more).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (accepted, said) = check(&[]);
+    assert!(accepted && !said.contains("in use") && !said.contains("another longhaul"), "{said}");
+    drop(run);
+    let _holder = TcpListener::bind(host.socket(8080)).unwrap();
+    let (accepted, said) = check(&[]);
+    assert!(!accepted && said.contains("is in use"), "{said}");
+}
+
+#[test]
 fn a_missing_program_is_named_with_the_ways_to_give_it() {
     let Some(host) = Host::new() else { return };
     let output = host.command().env("LONGHAUL_ENVOY", "/nonexistent/envoy").output().unwrap();

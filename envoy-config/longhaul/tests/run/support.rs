@@ -163,9 +163,14 @@ impl Host {
     }
 
     pub(crate) fn command(&self) -> Command {
+        self.command_for("run")
+    }
+
+    /// `longhaul` with another word for its file, in the same environment.
+    pub(crate) fn command_for(&self, word: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
         command
-            .arg("run")
+            .arg(word)
             .arg(self.path("longhaul.yaml"))
             .arg("--state")
             .arg(self.path("state"))
