@@ -39,6 +39,12 @@ pub(crate) enum LookupError {
         /// The resolver that responded.
         resolver: SocketAddr,
     },
+    /// The file names no resolver, as at a remote, whose ground resolves names.
+    #[error("this box has no `upstream.resolvers` to look up {name}; run the command at the ground")]
+    NoneSet {
+        /// The name.
+        name: String,
+    },
     /// No resolver gave a usable response.
     #[error("no resolver of upstream.resolvers knows {name}: {}", failures(.causes))]
     NoResolver {
@@ -85,6 +91,9 @@ enum Content {
 /// # Errors
 /// The name has no address, or no resolver says so.
 pub(crate) fn lookup(resolvers: &[SocketAddr], name: &str) -> Result<Vec<IpAddr>, LookupError> {
+    if resolvers.is_empty() {
+        return Err(LookupError::NoneSet { name: name.to_owned() });
+    }
     let mut causes = Vec::new();
     for resolver in resolvers {
         match lookup_at(*resolver, name) {
@@ -236,6 +245,12 @@ mod tests {
         let name = Name::new("www.example.org").unwrap().into_owned();
         let data = RData::A(A { address: u32::from(Ipv4Addr::new(192, 0, 2, 1)) });
         packet.answers.push(ResourceRecord::new(name, CLASS::IN, 60, data));
+    }
+
+    #[test]
+    fn a_box_without_resolvers_says_where_to_run_the_command() {
+        let error = lookup(&[], "www.example.org").unwrap_err().to_string();
+        assert!(error.contains("no `upstream.resolvers`") && error.contains("at the ground"), "{error}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use longhaul_config::Lifetime;
 use longhaul_config::units::Bytes;
@@ -51,7 +51,7 @@ pub enum Problem {
     #[error("every DNS query of late has failed: the resolvers of `upstream.resolvers` respond, but find no name")]
     EveryQueryFails,
     /// A certificate that browsers or the other end refuse, or will refuse soon.
-    #[error("the certificate of {of} {}; renew {}", lifetime(*left), file.display())]
+    #[error("the certificate of {of} {}; {}", lifetime(*left), cure(*left, file))]
     Certificate {
         /// Its names.
         of: String,
@@ -227,6 +227,14 @@ fn lifetime(left: Lifetime) -> String {
         Lifetime::Expired => "has expired".to_owned(),
         Lifetime::Soon { days } | Lifetime::Ending { days } => format!("ends in {days} days"),
         Lifetime::Good => "is valid".to_owned(),
+    }
+}
+
+/// A certificate of tomorrow means a clock of yesterday more often than a wrong certificate.
+fn cure(left: Lifetime, file: &Path) -> String {
+    match left {
+        Lifetime::NotYet => format!("set the clock of this machine, or renew {}", file.display()),
+        _ => format!("renew {}", file.display()),
     }
 }
 

@@ -219,6 +219,12 @@ fn a_certificate_warns_before_it_is_a_problem() {
         left: Lifetime::Ending { days: 5 },
     };
     assert_eq!(ending.to_string(), "the certificate of pep.example.net ends in 5 days; renew pep.pem");
+    let Problem::Certificate { of, file, .. } = ending else { panic!("another problem") };
+    let early = Problem::Certificate { of, file, left: Lifetime::NotYet };
+    assert_eq!(
+        early.to_string(),
+        "the certificate of pep.example.net is not valid yet; set the clock of this machine, or renew pep.pem"
+    );
 }
 
 #[test]
