@@ -169,6 +169,16 @@ def test_an_installation_starts_nothing_and_its_configuration_is_refused_until_i
         assert status.returncode == 0, status.stdout
 
 
+def test_the_kernel_knows_each_setting_of_the_package(made: Packages, root: Root) -> None:
+    install(root, made.file("deb"))
+    lines = root.path("/usr/lib/sysctl.d/60-longhaul.conf").read_text().splitlines()
+    settings = dict(line.split(" = ") for line in lines if not line.startswith("#"))
+    assert settings == {"net.ipv4.tcp_mtu_probing": "1"}
+    for name, value in settings.items():
+        root.namespace.sysctl(name, int(value))
+        assert root.namespace.run("sysctl", "-n", name).stdout == f"{value}\n"
+
+
 def test_an_upgrade_keeps_rules_and_state_and_removal_takes_all_but_the_configuration(
     made: Packages, root: Root, folder: Path
 ) -> None:
