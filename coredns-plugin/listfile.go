@@ -44,6 +44,9 @@ func (f *listFile) refresh(ctx context.Context, settle time.Duration) bool {
 		return false
 	}
 	f.missing = false
+	if sameVersion(version, f.using.version) {
+		listRefused.WithLabelValues(f.path).Set(0) // a file that was missing is back
+	}
 	if sameVersion(version, f.using.version) || f.refused != nil && sameVersion(version, f.refused) {
 		return false
 	}
@@ -78,12 +81,14 @@ func (f *listFile) settled(ctx context.Context, seen fs.FileInfo, wait time.Dura
 
 func (f *listFile) fail(err error) {
 	reloadFailures.WithLabelValues(f.path).Inc()
+	listRefused.WithLabelValues(f.path).Set(1)
 	log.Errorf("List not reloaded, that of %s stays in use: %v", f.using.version.ModTime().Format(time.RFC3339), err)
 }
 
 // report shows the list in use in the metrics.
 func (f *listFile) report() {
 	entries.WithLabelValues(f.path).Set(float64(f.using.Names.Len()))
+	listRefused.WithLabelValues(f.path).Set(0)
 	reloadTime.WithLabelValues(f.path).Set(float64(f.using.version.ModTime().UnixNano()) / 1e9)
 }
 

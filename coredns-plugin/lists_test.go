@@ -110,6 +110,9 @@ func TestARefusedListLeavesTheOldOneInUse(t *testing.T) {
 			if l.lists.sets.Load() != before {
 				t.Error("Another list is in use")
 			}
+			if refused := testutil.ToFloat64(listRefused.WithLabelValues(path)); refused != 1 {
+				t.Errorf("Metrics say %v while the file is refused", refused)
+			}
 			// It is said once, not at every look.
 			time.Sleep(30 * time.Millisecond)
 			if failures(path) != 1 {
@@ -117,6 +120,9 @@ func TestARefusedListLeavesTheOldOneInUse(t *testing.T) {
 			}
 			replace(t, path, tc.good)
 			eventually(t, "the good list is read again", func() bool { return l.lists.sets.Load() != before })
+			eventually(t, "no list is refused any more", func() bool {
+				return testutil.ToFloat64(listRefused.WithLabelValues(path)) == 0
+			})
 		})
 	}
 }

@@ -75,6 +75,12 @@ var (
 		Name:      "reload_timestamp_seconds",
 		Help:      "The timestamp of the last modification of the list in use.",
 	}, []string{"file"})
+	listRefused = promauto.NewGaugeVec(prometheus.GaugeOpts{
+		Namespace: plugin.Namespace,
+		Subsystem: pluginName,
+		Name:      "list_refused",
+		Help:      "1 while the file on disk is refused or missing, and an earlier list is in use.",
+	}, []string{"file"})
 	reloadFailures = promauto.NewCounterVec(prometheus.CounterOpts{
 		Namespace: plugin.Namespace,
 		Subsystem: pluginName,

@@ -14,7 +14,7 @@ import (
 
 func TestMetricsAreNamedAsPrometheusWants(t *testing.T) {
 	for _, c := range []prometheus.Collector{rewrites, suppressions, skips, ownAnswers, canaryAnswers, steering, proxyUp,
-		healthcheckFailures, entries, reloadTime, reloadFailures} {
+		healthcheckFailures, entries, reloadTime, listRefused, reloadFailures} {
 		problems, err := testutil.CollectAndLint(c)
 		if err != nil || len(problems) > 0 {
 			t.Errorf("Linter found %v, error %v", problems, err)

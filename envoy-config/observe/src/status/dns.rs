@@ -25,6 +25,8 @@ pub struct DnsCounts {
     pub untouched: u64,
     /// SERVFAIL responses: no resolver responded, or its response is not valid.
     pub failed: u64,
+    /// The files of `dns.domains` and `dns.except` that are refused. The list before is in use.
+    pub lists_refused: Vec<String>,
     /// Responses for listed names that were not steered, by reason.
     #[serde(serialize_with = "as_map")]
     pub left: Vec<(String, u64)>,
@@ -39,10 +41,13 @@ impl DnsCounts {
         let suppressed = ours("suppressed") + ours("canary_answers");
         let proxies = scrape.values("coredns_longhaul_proxy_up", "to");
         let (up, down): (Vec<_>, Vec<_>) = proxies.into_iter().partition(|(_, value)| *value > 0);
-        let names = |proxies: Vec<(String, u64)>| proxies.into_iter().map(|(proxy, _)| proxy).collect();
+        let names = |found: Vec<(String, u64)>| found.into_iter().map(|(name, _)| name).collect();
+        let mut refused = scrape.values("coredns_longhaul_list_refused", "file");
+        refused.retain(|(_, value)| *value > 0);
         Self {
             proxies_up: names(up),
             proxies_down: names(down),
+            lists_refused: names(refused),
             steering: lists_names.then(|| scrape.sum("coredns_longhaul_steering") > 0),
             questions,
             steered,
@@ -66,6 +71,12 @@ mod tests {
         assert_eq!(DnsCounts::of(&Scrape::parse(off), true).steering, Some(false));
         let on = off.replace("steering{} 0", "steering{} 1");
         assert_eq!(DnsCounts::of(&Scrape::parse(&on), true).steering, Some(true));
+    }
+
+    #[test]
+    fn a_list_that_is_refused_is_named_until_it_is_read_again() {
+        let text = "coredns_longhaul_list_refused{file=\"/etc/a.txt\"} 1\ncoredns_longhaul_list_refused{file=\"/etc/b.txt\"} 0\n";
+        assert_eq!(DnsCounts::of(&Scrape::parse(text), true).lists_refused, ["/etc/a.txt"]);
     }
 
     #[test]

@@ -41,6 +41,12 @@ pub enum Problem {
         /// The sockets of the proxy that do not respond to CoreDNS's health check.
         proxies: Vec<String>,
     },
+    /// A list of names that CoreDNS does not read.
+    #[error("the list {file} is refused or missing, and the list before is in use; `longhaul check` names the line")]
+    ListRefused {
+        /// The file.
+        file: String,
+    },
     /// A dead resolver.
     #[error("the resolver {address} (`upstream.resolvers`) does not respond")]
     ResolverDown {
@@ -169,6 +175,8 @@ pub(super) fn problems(status: &Status, machine: &Machine) -> Vec<Problem> {
     if let Some(dns) = status.dns.as_ref().filter(|dns| dns.steering == Some(false)) {
         found.push(Problem::NotSteering { proxies: dns.proxies_down.clone() });
     }
+    let refused_lists = status.dns.iter().flat_map(|dns| dns.lists_refused.iter());
+    found.extend(refused_lists.map(|file| Problem::ListRefused { file: file.clone() }));
     found.extend(status.certificates.iter().filter_map(|certificate| {
         let left = certificate.validity.judge(machine.now_s);
         let bad = matches!(left, Lifetime::NotYet | Lifetime::Ending { .. } | Lifetime::Expired);

@@ -205,6 +205,21 @@ fn an_address_on_no_interface_is_a_problem_if_the_proxy_does_not_respond_there()
 }
 
 #[test]
+fn a_refused_list_is_a_problem_with_its_file() {
+    let mut status = healthy("edge");
+    let judged = |status: &mut Status, value: u64| {
+        let text = format!(
+            "coredns_longhaul_steering{{}} 1\ncoredns_longhaul_list_refused{{file=\"/etc/names.txt\"}} {value}\n"
+        );
+        status.dns = Some(DnsCounts::of(&Scrape::parse(&text), true));
+        problems(status, &here()).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(judged(&mut status, 0), [""; 0]);
+    let [problem] = &judged(&mut status, 1)[..] else { panic!("one problem") };
+    assert!(problem.contains("the list /etc/names.txt is refused"), "{problem}");
+}
+
+#[test]
 fn a_certificate_warns_before_it_is_a_problem() {
     let judged = |life: i64, left: i64| {
         let mut status = healthy("edge");
