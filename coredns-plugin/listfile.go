@@ -44,10 +44,11 @@ func (f *listFile) refresh(ctx context.Context, settle time.Duration) bool {
 		return false
 	}
 	f.missing = false
-	if sameVersion(version, f.using.version) {
+	switch {
+	case sameVersion(version, f.using.version):
 		listRefused.WithLabelValues(f.path).Set(0) // a file that was missing is back
-	}
-	if sameVersion(version, f.using.version) || f.refused != nil && sameVersion(version, f.refused) {
+		return false
+	case f.refused != nil && sameVersion(version, f.refused):
 		return false
 	}
 	if os.SameFile(version, f.using.version) && !f.settled(ctx, version, settle) {

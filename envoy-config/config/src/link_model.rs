@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::units::Rate;
-use crate::{CompressionLevel, Delta, Link, Price, RoleName, Settings, units};
+use crate::{CompressionLevel, Delta, Link, Price, Settings, units};
 
 /// Bytes of the reference page.
 const PAGE_BYTES: u64 = 197_000;
@@ -126,7 +126,7 @@ impl Settings {
         };
         // A first page is decompressed to be kept, and must be compressed again.
         let compresses = [self.compress.brotli, self.compress.gzip].iter().any(|level| *level != CompressionLevel::Off);
-        pays && compresses && self.role.name() != RoleName::Edge
+        pays && compresses && !self.role.is_alone()
     }
 }
 

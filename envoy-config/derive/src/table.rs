@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use longhaul_config::units::{Bytes, show_duration};
-use longhaul_config::{Link, LinkModel, OverrideValue, RoleName, Settings, TransportKey, bandwidth_delay_product};
+use longhaul_config::{Link, LinkModel, OverrideValue, Settings, TransportKey, bandwidth_delay_product};
 
 use super::bounds::Bounds;
 use super::capacity::Capacity;
@@ -356,7 +356,7 @@ impl Table<'_> {
     /// reaches.
     fn connection_window(&mut self, stream: Bytes, capacity: &Capacity) -> Value<Bytes> {
         let own = client_connection_window(stream);
-        if self.settings.role.name() == RoleName::Edge {
+        if self.settings.role.is_alone() {
             let formula = format!("4 x stream_window {stream}, at most 64mib");
             return self.bytes(TransportKey::ConnectionWindow, own.0, formula, RFC_9113);
         }

@@ -3,14 +3,10 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::unix_http::{self, NoPage};
-
-/// The time that a program on this machine has for a response.
-pub const TIMEOUT: Duration = Duration::from_secs(2);
+use crate::unix_http::{self, NoPage, TIMEOUT};
 
 /// A socket with pages of Envoy or CoreDNS. In JSON it is a string.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

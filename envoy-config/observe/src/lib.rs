@@ -22,6 +22,7 @@ pub mod status;
 mod unix_http;
 
 pub use disk::free_disk;
-pub use endpoint::{Endpoint, TIMEOUT, agent, page_at, serves};
+pub use endpoint::{Endpoint, agent, page_at, serves};
 pub use open_files::OpenFiles;
 pub use scrape::{Scrape, joined};
+pub use unix_http::TIMEOUT;

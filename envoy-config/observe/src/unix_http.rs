@@ -14,8 +14,8 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport};
 
-/// The longest time for a request and its response, as for the same programs over TCP.
-const TIMEOUT: Duration = Duration::from_secs(2);
+/// The time that a program on this machine has for a response, over TCP as well.
+pub const TIMEOUT: Duration = Duration::from_secs(2);
 /// The host in the requests. Neither Envoy nor CoreDNS looks at it.
 const ORIGIN: &str = "http://localhost";
 /// The longest page, in bytes. Envoy's statistics of a large box have a few megabytes.

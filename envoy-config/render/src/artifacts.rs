@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use longhaul_config::{AccessLog, RoleName, Settings};
+use longhaul_config::{AccessLog, Settings};
 
 /// Paths and facts of the machine on which the rendered files will be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Artifacts {
     /// Returns true if Envoy writes a line for each page. A ground does not, because its log sees compressed response
     /// headers, without the content type. Its remotes see all pages.
     pub(super) fn logs_pages(&self, settings: &Settings) -> bool {
-        self.marks_pages && settings.role.name() != RoleName::Ground
+        self.marks_pages && settings.role.meets_clients()
     }
 
     /// Returns true if the filter was found that decides which requests the cache sees.

@@ -3,7 +3,7 @@
 //! The gateway moves the URLs of pages to an edge, and everything else stays at the edge. The filter's configuration
 //! and its host calls come from the same definitions as in the files of an edge.
 
-use longhaul_config::{RoleName, Settings};
+use longhaul_config::Settings;
 use longhaul_derive::{Derived, TargetKind};
 use serde::Serialize;
 use url_rewriting::Limits;
@@ -146,7 +146,7 @@ pub fn gateway(
     plane: ControlPlane,
     gateway: &Gateway,
 ) -> Result<RenderedTree, GatewayError> {
-    if settings.role.name() != RoleName::Edge {
+    if !settings.role.is_alone() {
         return Err(GatewayError::Role(settings.role.name().as_str()));
     }
     if derived.target.kind == TargetKind::Nothing {

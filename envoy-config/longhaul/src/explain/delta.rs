@@ -1,7 +1,7 @@
 //! The verdict on a page of a pair: it crosses the link as its difference from another page of its site, or whole.
 
 use http_semantics::Fields;
-use longhaul_config::{DeltaGain, RoleName, Settings};
+use longhaul_config::{DeltaGain, Settings};
 use pipe_encoding::delta::{Left, verdict};
 use serde::Serialize;
 
@@ -23,8 +23,7 @@ impl DeltaFate {
     /// pair, and for a response that is no page.
     pub(super) fn of(settings: &Settings, response: &Fields<'_>) -> Option<Self> {
         let gain = || DeltaGain::of(&settings.link).words();
-        let is_of_a_pair = settings.role.name() != RoleName::Edge;
-        is_of_a_pair.then(|| Self::at_an_end(settings.sends_deltas(), gain, response)).flatten()
+        (!settings.role.is_alone()).then(|| Self::at_an_end(settings.sends_deltas(), gain, response)).flatten()
     }
 
     fn at_an_end(is_on: bool, gain: impl FnOnce() -> String, response: &Fields<'_>) -> Option<Self> {

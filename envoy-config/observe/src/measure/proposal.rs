@@ -1,7 +1,7 @@
 //! The `link:` line that fits the measured link.
 
 use longhaul_config::units::{Rate, show_duration};
-use longhaul_config::{Link, RoleName, Settings};
+use longhaul_config::{Link, Settings};
 
 use super::estimate::Suggestion;
 
@@ -17,7 +17,7 @@ pub enum Direction {
 impl Direction {
     /// Returns the direction of a box with `settings`.
     pub fn of(settings: &Settings) -> Self {
-        if settings.role.name() == RoleName::Remote { Self::Up } else { Self::Down }
+        if settings.role.stands_beside_clients() { Self::Up } else { Self::Down }
     }
 
     /// Returns the key of its rate below `link`.

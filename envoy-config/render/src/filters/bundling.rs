@@ -12,14 +12,14 @@ use crate::RenderError;
 
 pub(super) const GROUND: Filter = Filter {
     name: "bundling",
-    needed: |settings| is_needed(settings) && settings.role.name() == RoleName::Ground,
+    needed: |settings| is_needed(settings) && !settings.role.meets_clients(),
     capabilities: CAPABILITIES,
     positions: &[position(&[RoleName::Ground])],
 };
 
 pub(super) const REMOTE: Filter = Filter {
     name: "bundling-remote",
-    needed: |settings| is_needed(settings) && settings.role.name() == RoleName::Remote,
+    needed: |settings| is_needed(settings) && settings.role.stands_beside_clients(),
     capabilities: CAPABILITIES,
     positions: &[position(&[RoleName::Remote])],
 };

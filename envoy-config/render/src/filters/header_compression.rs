@@ -8,7 +8,7 @@ use crate::RenderError;
 
 pub(super) const FILTER: Filter = Filter {
     name: "header-compression",
-    needed: |settings| settings.role.name() != RoleName::Edge,
+    needed: |settings| !settings.role.is_alone(),
     capabilities: &[
         "proxy_get_header_map_pairs",
         "proxy_get_property",
