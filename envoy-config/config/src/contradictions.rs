@@ -13,7 +13,7 @@ use super::read::Draft;
 use super::settings::{
     Acme, Cache, DnsMode, ImagesWish, Intercept, Level, Listen, Proxy, Role, TargetWish, Termination, Upstream,
 };
-use super::sockets::{Family, Sockets, overlap, reaches};
+use super::sockets::{Family, overlap, reaches};
 use super::yaml::{Node, NodeValue};
 use crate::{OverrideValue, TransportKey};
 
@@ -268,7 +268,10 @@ fn map_place(places: &Places<'_>, name: &str) -> Place {
 /// Warns if clients' packets are intercepted over IPv4 alone. Browsers prefer IPv6 where they have it, and the operator
 /// would see no error.
 fn ipv6_bypasses(places: &Places<'_>, listen: &Listen, problems: &mut Vec<Problem>) {
-    let Some(http) = listen.http.as_ref().filter(|_| listen.ipv6_bypasses()) else { return };
+    if !listen.ipv6_bypasses() {
+        return;
+    }
+    let http = &listen.http;
     problems.push(
         Problem::warning(
             "IPv6 traffic of clients bypasses this box",
@@ -368,8 +371,7 @@ fn too_many_shards(places: &Places<'_>, draft: &Draft, proxy: &Proxy, problems: 
 
 /// Warns about a proxy address of a family that no listener serves. A translator in front of this box may serve it.
 fn proxy_address_without_listener(places: &Places<'_>, proxy: &Proxy, listen: &Listen, problems: &mut Vec<Problem>) {
-    let Some(http) = &listen.http else { return };
-    let unserved = |address: &IpAddr| !http.serves(Family::of(*address));
+    let unserved = |address: &IpAddr| !listen.http.serves(Family::of(*address));
     for (index, address) in proxy.addresses.iter().enumerate().filter(|(_, address)| unserved(address)) {
         let family = Family::of(*address).as_str();
         let wildcard = if address.is_ipv4() { "0.0.0.0" } else { "[::]" };
@@ -380,7 +382,7 @@ fn proxy_address_without_listener(places: &Places<'_>, proxy: &Proxy, listen: &L
                 format!("DNS responses and moved URLs send clients here over {family}"),
             )
             .and(places.of(&["listen", "http"]), format!("no {family} address"))
-            .help(format!("add {wildcard}:{} to `listen.http`", http.port())),
+            .help(format!("add {wildcard}:{} to `listen.http`", listen.http.port())),
         );
     }
 }
@@ -413,7 +415,7 @@ fn siblings(places: &Places<'_>, proxy: &Proxy, problems: &mut Vec<Problem>) {
 /// Warns about a private proxy address. This is no error, because a laboratory or a closed network may intend it.
 fn private_proxy_address(places: &Places<'_>, proxy: &Proxy, listen: &Listen, problems: &mut Vec<Problem>) {
     // A proxy that listens on loopback is a trial on one machine.
-    if listen.http.as_ref().is_none_or(Sockets::is_loopback) {
+    if listen.http.is_loopback() {
         return;
     }
     for (index, address) in proxy.addresses.iter().enumerate().filter(|(_, address)| addresses::is_refused(**address)) {

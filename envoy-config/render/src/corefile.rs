@@ -249,10 +249,8 @@ fn plugin_properties(settings: &Settings) -> Vec<String> {
     if matches!(settings.role, Role::Remote(Remote { instant_answers: true, .. })) {
         lines.push("instant".to_owned());
     }
-    if dns.health
-        && let Some(http) = &settings.listen.http
-    {
-        lines.push(format!("health {}", health(http)));
+    if dns.health {
+        lines.push(format!("health {}", health(&settings.listen.http)));
     }
     lines.push(format!("reload {}", go_duration(dns.reload)));
     lines

@@ -111,7 +111,7 @@ pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
         )
     });
     Some(Listen {
-        http: Some(http?),
+        http: http?,
         tls: tls?,
         dns: dns?,
         metrics: metrics?,

@@ -144,7 +144,7 @@ pub(super) fn listen_of(role: &Role, listen: Listen) -> Listen {
     match role {
         Role::Edge | Role::Remote(_) => listen,
         Role::Ground(ground) => Listen {
-            http: Some(Sockets::from(ground.listen)),
+            http: Sockets::from(ground.listen),
             tls: None,
             dns: None,
             metrics: listen.metrics,

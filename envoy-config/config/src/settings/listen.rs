@@ -27,7 +27,7 @@ pub struct Proxy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listen {
     /// Intercepted http traffic and that to the proxy's addresses; at a ground, the pipe.
-    pub http: Option<Sockets>,
+    pub http: Sockets,
     /// TLS: ends here for the proxy's own names and terminated names, and is passed through by SNI for all others.
     /// None: `off`.
     pub tls: Option<Sockets>,
@@ -73,24 +73,23 @@ impl Listen {
     /// Returns true if clients' packets are intercepted over IPv4 alone, so that their IPv6 traffic bypasses this box.
     /// A box on loopback has no clients.
     pub fn ipv6_bypasses(&self) -> bool {
-        let ipv4_alone = |http: &Sockets| !http.serves(Family::Ipv6) && !http.is_loopback();
-        self.intercept != Intercept::None && self.http.as_ref().is_some_and(ipv4_alone)
+        self.intercept != Intercept::None && !self.http.serves(Family::Ipv6) && !self.http.is_loopback()
     }
 
     /// Returns true if a listener of clients has an address of the family.
     pub fn serves(&self, family: Family) -> bool {
-        [&self.http, &self.tls, &self.dns].into_iter().flatten().any(|sockets| sockets.serves(family))
+        self.web().chain(&self.dns).any(|sockets| sockets.serves(family))
     }
 
     /// Returns the sockets of clients' HTTP and TLS.
     pub fn web(&self) -> impl Iterator<Item = &Sockets> {
-        [&self.http, &self.tls].into_iter().flatten()
+        std::iter::once(&self.http).chain(&self.tls)
     }
 
     /// Returns every socket, with the key of its group.
     pub fn sockets(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> + '_ {
-        let clients = [("http", &self.http), ("tls", &self.tls), ("dns", &self.dns)];
-        let clients = clients.into_iter().filter_map(|(key, sockets)| sockets.as_ref().map(|sockets| (key, sockets)));
+        let clients = [("http", Some(&self.http)), ("tls", self.tls.as_ref()), ("dns", self.dns.as_ref())];
+        let clients = clients.into_iter().filter_map(|(key, sockets)| Some((key, sockets?)));
         let page = |listen: Option<PageListen>| listen.map(|page| page.socket);
         let own = [
             ("metrics", page(self.metrics)),
@@ -111,7 +110,7 @@ impl Listen {
     #[must_use]
     pub fn without_ipv6_wildcards(&self) -> Self {
         let left = |sockets: &Option<Sockets>| sockets.as_ref().map(Sockets::without_ipv6_wildcard);
-        Self { http: left(&self.http), tls: left(&self.tls), dns: left(&self.dns), ..self.clone() }
+        Self { http: self.http.without_ipv6_wildcard(), tls: left(&self.tls), dns: left(&self.dns), ..self.clone() }
     }
 }
 

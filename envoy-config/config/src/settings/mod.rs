@@ -117,9 +117,8 @@ impl Settings {
     /// Returns the authorities to which an http object can move without TLS: `ADDRESS`, with the port if it is not 80.
     /// Clients reach each over one of `families`.
     pub fn http_authorities(&self, families: &[Family]) -> Vec<String> {
-        let Some(http) = &self.listen.http else { return Vec::new() };
         let reached = self.proxy.addresses.iter().filter(|address| families.contains(&Family::of(**address)));
-        reached.map(|address| Host::Address(*address).authority(http.port(), 80)).collect()
+        reached.map(|address| Host::Address(*address).authority(self.listen.http.port(), 80)).collect()
     }
 
     /// Returns the proxy's own https authorities that have a certificate: names or addresses, with the port if it is not

@@ -12,7 +12,6 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use longhaul_config::Sockets;
 use longhaul_observe::Endpoint;
 use longhaul_observe::report::ChildReport;
 use longhaul_render::RenderedTree;
@@ -258,8 +257,7 @@ impl Envoy {
         if self.read_base_id().is_some_and(shared_memory::says_starting) {
             return false;
         }
-        let listen = &present.settings.listen;
-        let Some(socket) = listen.http.as_ref().or(listen.tls.as_ref()).map(Sockets::first) else { return true };
+        let socket = present.settings.listen.http.first();
         // The parent closes its sockets a moment after the takeover.
         let deadline = Instant::now() + HANDOVER_PATIENCE;
         while accepts(socket) {

@@ -91,7 +91,7 @@ pub(super) fn wanted(settings: &Settings) -> Vec<ListenSocket> {
     let all = |sockets: &Option<Sockets>| sockets.iter().flat_map(Sockets::iter).collect::<Vec<_>>();
     let one = |socket: Option<SocketAddr>| socket.into_iter().collect();
     let tcp = [
-        (http_key(settings), all(&listen.http)),
+        (http_key(settings), listen.http.iter().collect()),
         ("listen.tls", all(&listen.tls)),
         ("listen.dns", all(&listen.dns)),
         ("tls.acme.listen", one(settings.acme.as_ref().and_then(|acme| acme.listen))),

@@ -145,12 +145,12 @@ impl Run {
 /// Returns `ready http=127.0.0.1:8080 ...`: the sockets by their keys. `metrics` is the one that is served.
 fn ready_line(settings: &Settings, metrics: Option<SocketAddr>) -> String {
     let listen = &settings.listen;
-    let of_clients = |sockets: &Option<Sockets>| sockets.as_ref().map(ToString::to_string);
+    let of_clients = |sockets: Option<&Sockets>| sockets.map(ToString::to_string);
     let own = |socket: Option<SocketAddr>| socket.map(|socket| socket.to_string());
     let sockets = [
-        (ports::http_key(settings).trim_start_matches("listen."), of_clients(&listen.http)),
-        ("tls", of_clients(&listen.tls)),
-        ("dns", of_clients(&listen.dns)),
+        (ports::http_key(settings).trim_start_matches("listen."), of_clients(Some(&listen.http))),
+        ("tls", of_clients(listen.tls.as_ref())),
+        ("dns", of_clients(listen.dns.as_ref())),
         ("health", own(listen.health)),
         ("metrics", own(metrics)),
     ];

@@ -99,6 +99,6 @@ fn announce(admin: &Endpoint) -> bool {
 
 fn under_way(admin: &Endpoint, settings: &Settings) -> Option<UnderWay> {
     let listen = &settings.listen;
-    let ports: BTreeSet<u16> = [&listen.http, &listen.tls].into_iter().flatten().map(Sockets::port).collect();
+    let ports: BTreeSet<u16> = listen.web().map(Sockets::port).collect();
     Some(UnderWay::parse(&stats(admin, STATS)?, &ports))
 }

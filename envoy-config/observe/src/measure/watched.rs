@@ -25,7 +25,7 @@ impl Watched {
         match &settings.role {
             Role::Edge => {
                 let listen = &settings.listen;
-                let own = [&listen.http, &listen.tls].into_iter().flatten().map(Sockets::port);
+                let own = listen.web().map(Sockets::port);
                 let requested = WEB_PORTS.into_iter().filter(|_| listen.intercept == Intercept::Tproxy);
                 Self::From(own.chain(requested).collect())
             }

@@ -141,9 +141,9 @@ impl Sockets {
     pub fn of(settings: &Settings, admin: PathBuf, dns_metrics: PathBuf) -> Self {
         let listen = &settings.listen;
         let (http, split) = if settings.role.meets_clients() {
-            (listen.http.clone(), None)
+            (Some(listen.http.clone()), None)
         } else {
-            (None, listen.http.as_ref().map(longhaul_config::Sockets::first))
+            (None, Some(listen.http.first()))
         };
         Self {
             http,

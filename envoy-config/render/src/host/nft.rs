@@ -21,10 +21,9 @@ pub(super) fn rules(settings: &Settings, interface: &str) -> String {
     let mut chain = |text: String| {
         let _ = writeln!(out, "{text}");
     };
-    let of_clients = |port, sockets: &Option<Sockets>| sockets.as_ref().map(|sockets| Listener::new(port, sockets));
-    let web: Vec<Listener> =
-        [of_clients(80, &listen.http), of_clients(443, &listen.tls)].into_iter().flatten().collect();
-    let dns: Vec<Listener> = of_clients(53, &listen.dns).into_iter().collect();
+    let web = [80, 443].into_iter().zip(listen.web()).map(|(port, sockets)| Listener::new(port, sockets));
+    let web: Vec<Listener> = web.collect();
+    let dns: Vec<Listener> = listen.dns.iter().map(|sockets| Listener::new(53, sockets)).collect();
     // No packet of a client passes without interception, and `check` refuses `compare` there.
     let share = settings.compare.filter(|_| listen.intercept != Intercept::None);
     let pass = share.map(|share| comparison::pass(share, &web)).unwrap_or_default();
@@ -137,7 +136,7 @@ fn challenges(interface: &str, socket: SocketAddr) -> String {
 fn guard(settings: &Settings, interface: &str) -> String {
     let listen = &settings.listen;
     let port = |sockets: &Sockets| sockets.port().to_string();
-    let tcp: Vec<String> = [&listen.http, &listen.tls, &listen.dns].into_iter().flatten().map(port).collect();
+    let tcp: Vec<String> = listen.web().chain(&listen.dns).map(port).collect();
     let quic = listen.tls.as_ref().filter(|_| offers_http3(settings));
     let udp: Vec<String> = listen.dns.iter().chain(quic).map(port).collect();
     let udp = if udp.is_empty() { String::new() } else { format!("\t\tudp dport {{ {} }} reject\n", udp.join(", ")) };

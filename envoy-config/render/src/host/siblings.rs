@@ -57,8 +57,8 @@ pub(super) fn tables(settings: &Settings, machine: &Machine) -> Vec<(String, Str
     let listen = &settings.listen;
     let set = |words: Vec<String>| (!words.is_empty()).then(|| format!("{{ {} }}", words.join(", ")));
     let Some(ports) = set(listen.web().map(|sockets| sockets.port().to_string()).collect()) else { return Vec::new() };
-    let intercepted = [(80, &listen.http), (443, &listen.tls)].into_iter().filter(|(_, sockets)| sockets.is_some());
-    let intercepted = set(intercepted.map(|(port, _): (u16, _)| port.to_string()).collect());
+    let intercepted =
+        set([80, 443].into_iter().zip(listen.web()).map(|(port, _): (u16, _)| port.to_string()).collect());
     let from_siblings = set(machine.to_siblings.iter().map(|device| format!("\"{device}\"")).collect());
     let table = |family: Family| {
         let of_family = |addresses: &[IpAddr]| -> Vec<String> {

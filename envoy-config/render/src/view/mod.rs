@@ -52,7 +52,7 @@ pub(super) struct View {
     cdn_id: String,
     admin: String,
     /// The listener for http.
-    http: Option<Bound>,
+    http: Bound,
     /// True if clients' packets for other addresses reach the listeners. The kernel then knows the original
     /// destination.
     intercepts: bool,
@@ -253,7 +253,7 @@ impl View {
             node_id: node_id(settings, artifacts).to_owned(),
             cdn_id: cdn_id(settings, artifacts),
             admin: artifacts.admin.display().to_string(),
-            http: settings.listen.http.as_ref().map(Bound::from),
+            http: Bound::from(&settings.listen.http),
             intercepts: settings.listen.intercept != Intercept::None,
             transparent: settings.listen.intercept == Intercept::Tproxy,
             tls,
@@ -335,8 +335,7 @@ fn content_type(media_types: &str) -> String {
 /// equal files, and reveals nothing about them.
 fn cdn_id(settings: &Settings, artifacts: &Artifacts) -> String {
     let listen = &settings.listen;
-    let http = listen.http.as_ref().map(ToString::to_string).unwrap_or_default();
-    let tls = listen.tls.as_ref().map(ToString::to_string);
+    let (http, tls) = (&listen.http, listen.tls.as_ref().map(ToString::to_string));
     format!("longhaul-{}", short_hash(&format!("{} {:?} {http} {tls:?}", node_id(settings, artifacts), settings.proxy)))
 }
 

@@ -49,12 +49,12 @@ fn opens(settings: &Settings) -> String {
     let listen = &settings.listen;
     let shown = |sockets: &Option<Sockets>| sockets.as_ref().map(ToString::to_string);
     let (http, split) =
-        if settings.role.meets_clients() { (shown(&listen.http), None) } else { (None, shown(&listen.http)) };
+        if settings.role.meets_clients() { (Some(&listen.http), None) } else { (None, Some(&listen.http)) };
     let sockets: [(&str, Option<String>); 7] = [
-        ("http", http),
+        ("http", http.map(ToString::to_string)),
         ("tls", shown(&listen.tls)),
         ("dns", shown(&listen.dns)),
-        ("split", split),
+        ("split", split.map(ToString::to_string)),
         ("metrics", listen.metrics.map(|metrics| metrics.socket.to_string())),
         ("status", listen.status.map(|status| status.socket.to_string())),
         ("health", listen.health.map(|at| at.to_string())),
