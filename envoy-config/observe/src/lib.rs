@@ -8,6 +8,8 @@
 //! | [`measure`] | the link, from the connections of the kernel |
 //! | [`compare`] | the times of clients that pass untouched beside those that Longhaul serves |
 //!
+//! The texts for a terminal stand beside the values, in [columns](table).
+//!
 //! Nothing here starts a process or writes a file.
 
 pub mod access_log;
@@ -19,6 +21,7 @@ mod open_files;
 pub mod report;
 mod scrape;
 pub mod status;
+pub mod table;
 mod unix_http;
 
 pub use disk::free_disk;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use longhaul_config::Settings;
 use longhaul_derive::{HostFacts, derive};
+use longhaul_observe::table::table;
 
-use super::table::table;
 use super::{ConfigFile, Outcome, fail, load_or_refuse, print};
 use crate::explain::{Count, Explanation, Fetcher, PageFate, Question, Response, Transcript, UrlFate, explain};
 use crate::run::{local_addresses, trusted_ca};

@@ -11,13 +11,10 @@ mod check;
 mod explain;
 mod generate;
 mod host;
-mod log;
-mod measure;
+mod observe;
 mod pair;
 mod render;
 mod run;
-mod status;
-mod table;
 
 pub use check::{describe, summary};
 
@@ -70,13 +67,13 @@ enum Command {
     /// Render FILE, start Envoy and CoreDNS, and apply changes until stopped
     Run(run::Arguments),
     /// Show the state of the running proxy: configuration, counts and problems
-    Status(status::Arguments),
+    Status(observe::Status),
     /// Show for each URL of a page whether it moves, and the reason
     Explain(explain::Arguments),
     /// Say the access log in words: each request, why it was slow, why URLs stayed
-    Log(log::Arguments),
+    Log(observe::Log),
     /// Measure the link from the connections that cross it, and propose the `link:` line
-    Measure(measure::Arguments),
+    Measure(observe::Measure),
     /// Print, apply or undo the packet rules, routes and kernel settings that FILE needs
     Host(host::Arguments),
     /// Make the certificates and both configuration files of a pair
@@ -101,10 +98,10 @@ pub fn main() -> ExitCode {
         Command::Check(arguments) => check::command(&arguments),
         Command::Render(arguments) => render::command(&arguments),
         Command::Run(arguments) => run::command(&arguments),
-        Command::Status(arguments) => status::command(&arguments),
+        Command::Status(arguments) => observe::status(&arguments),
         Command::Explain(arguments) => explain::command(&arguments),
-        Command::Log(arguments) => log::command(&arguments),
-        Command::Measure(arguments) => measure::command(&arguments),
+        Command::Log(arguments) => observe::log(&arguments),
+        Command::Measure(arguments) => observe::measure(&arguments),
         Command::Host(arguments) => host::command(&arguments),
         Command::Pair(arguments) => pair::command(&arguments),
         Command::Generate(arguments) => generate::command(&arguments),

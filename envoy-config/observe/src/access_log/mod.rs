@@ -4,12 +4,11 @@
 //! of another version can be read, too.
 
 mod follow;
+mod output;
 mod request;
 mod summary;
 mod words;
 
 pub use follow::{Follower, LogError};
+pub use output::{Choice, Output};
 pub use request::counts;
-pub use request::{Hop, Page, Request};
-pub use summary::{Summary, Times};
-pub use words::{Part, SlowPart};

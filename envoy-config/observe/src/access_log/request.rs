@@ -9,7 +9,7 @@ const FROM_CACHE: &str = "RFCF";
 
 /// A request or a connection, as Envoy logged it at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Request {
+pub(super) struct Request {
     /// The time of its start, as RFC 3339 in UTC.
     pub time: String,
     /// The part of the box that logged it.
@@ -43,7 +43,7 @@ pub struct Request {
 /// The part of the box that logged a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Hop {
+pub(super) enum Hop {
     /// The listeners of clients.
     Client,
     /// Behind the cache, where only failures are logged.
@@ -54,7 +54,7 @@ pub enum Hop {
 
 /// The account of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Page {
+pub(super) struct Page {
     /// The URLs that were moved.
     pub moved: u64,
     /// The URLs that stayed, by reason.
@@ -94,7 +94,7 @@ struct Fields {
 impl Request {
     /// Reads a line. Text before the first brace is skipped, because a journal or a container may add the time. Returns
     /// None for a line that is no request.
-    pub fn parse(line: &str) -> Option<Self> {
+    pub(crate) fn parse(line: &str) -> Option<Self> {
         let json = line.get(line.find('{')?..)?;
         let fields: Fields = serde_json::from_str(json.trim_end()).ok()?;
         let hop = match fields.hop.as_str() {
@@ -131,7 +131,7 @@ impl Request {
     }
 
     /// Returns true if the request was for `site` or a name below it.
-    pub fn is_of(&self, site: &str) -> bool {
+    pub(crate) fn is_of(&self, site: &str) -> bool {
         let site = one_form(site.trim_end_matches('.'));
         self.host.strip_suffix(site.as_str()).is_some_and(|before| before.is_empty() || before.ends_with('.'))
     }

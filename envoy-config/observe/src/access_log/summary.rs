@@ -9,7 +9,7 @@ use super::words;
 
 /// The sum over requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Summary {
+pub(super) struct Summary {
     /// Requests of clients.
     pub requests: u64,
     /// Connections that passed unread.
@@ -36,7 +36,7 @@ pub struct Summary {
 
 /// The medians of a summary, in milliseconds. None without a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Times {
+pub(super) struct Times {
     /// Of the time to the first byte.
     pub first_byte_ms: Option<u64>,
     /// Of the time to the last byte.
@@ -45,7 +45,7 @@ pub struct Times {
 
 impl Summary {
     /// Adds a request.
-    pub fn add(&mut self, request: &Request) {
+    pub(crate) fn add(&mut self, request: &Request) {
         match request.hop {
             Hop::Tunnel => self.tunnels += 1,
             Hop::Beyond => self.failed_beyond += 1,
@@ -70,12 +70,12 @@ impl Summary {
     }
 
     /// Returns the medians over the requests of clients.
-    pub fn times(&self) -> Times {
+    pub(crate) fn times(&self) -> Times {
         Times { first_byte_ms: median(&self.first_bytes), duration_ms: median(&self.durations) }
     }
 
     /// Returns the summary in words, a line for each subject.
-    pub fn words(&self) -> Vec<String> {
+    pub(crate) fn words(&self) -> Vec<String> {
         let mut lines = vec![format!(
             "{}, {} from the cache, {} failed, {} sent",
             number(self.requests, "request"),
@@ -103,7 +103,7 @@ impl Summary {
     }
 
     /// Returns the reasons why URLs stayed, most first.
-    pub fn left_by_count(&self) -> Vec<(String, u64)> {
+    pub(crate) fn left_by_count(&self) -> Vec<(String, u64)> {
         let mut left: Vec<_> = self.left.iter().map(|(reason, urls)| (reason.clone(), *urls)).collect();
         left.sort_by_key(|(_, urls)| std::cmp::Reverse(*urls));
         left

@@ -6,7 +6,7 @@ use super::request::{Hop, Request};
 
 /// The part of a request that took its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct SlowPart {
+pub(super) struct SlowPart {
     /// The part.
     pub part: Part,
     /// Its time, in milliseconds.
@@ -16,7 +16,7 @@ pub struct SlowPart {
 /// A part of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub(super) enum Part {
     /// The wait for the first byte: name, connection and response of the origin, or of the other end of a pair.
     FirstByte,
     /// The body, from its first to its last byte.
@@ -62,7 +62,7 @@ const GUARD: &[(&str, &str)] = &[
 impl Request {
     /// Returns the part of a request that took most of its time. None for a request of less than `limit_ms`, and for a
     /// connection that passes unread: it lasts as long as its users want.
-    pub fn slow(&self, limit_ms: u64) -> Option<SlowPart> {
+    pub(crate) fn slow(&self, limit_ms: u64) -> Option<SlowPart> {
         if self.duration_ms < limit_ms || self.hop == Hop::Tunnel {
             return None;
         }
@@ -76,7 +76,7 @@ impl Request {
     }
 
     /// Returns the outcome in words, without time, status and URL. `limit_ms` is the duration of a slow request.
-    pub fn words(&self, limit_ms: u64) -> String {
+    pub(crate) fn words(&self, limit_ms: u64) -> String {
         let mut words = Vec::new();
         if self.hop == Hop::Beyond {
             words.push("failed beyond the cache".to_owned());

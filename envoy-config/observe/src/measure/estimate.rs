@@ -28,7 +28,7 @@ const FITS_UP_TO: u64 = 125;
 /// An estimate with the number of connections behind it, or their lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Estimate {
+pub(super) enum Estimate {
     /// Enough connections agree on it.
     Known {
         /// Microseconds, or bits per second.
@@ -47,7 +47,7 @@ pub enum Estimate {
 
 /// The link as the connections show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Measured {
+pub(super) struct Measured {
     /// The connections that were seen.
     pub connections: usize,
     /// The round-trip time without queueing, in microseconds.
@@ -62,7 +62,7 @@ pub struct Measured {
 
 /// Samples of all connections over some time.
 #[derive(Debug, Default)]
-pub struct Samples {
+pub(super) struct Samples {
     connections: HashMap<ConnectionId, Track>,
     /// Bytes that were delivered between two samples, with the time between them.
     recent: VecDeque<Step>,
@@ -92,7 +92,7 @@ struct Step {
 
 impl Samples {
     /// Adds all connections as they are at the time `at` since the start.
-    pub fn add(&mut self, at: Duration, connections: &[Connection]) {
+    pub(crate) fn add(&mut self, at: Duration, connections: &[Connection]) {
         let mut delivered = 0;
         let mut limited = false;
         for connection in connections {
@@ -127,7 +127,7 @@ impl Samples {
     }
 
     /// Returns the estimate from at least this number of connections.
-    pub fn estimate(&self, least: usize) -> Measured {
+    pub(crate) fn estimate(&self, least: usize) -> Measured {
         let minima: Vec<u64> =
             self.connections.values().filter_map(|track| track.last.min_rtt_us).map(u64::from).collect();
         let rates: Vec<u64> =
@@ -180,7 +180,7 @@ pub(super) fn percentile(values: &[u64], percent: usize) -> Option<u64> {
 
 /// The values of `link:` that fit the measured link. None: the configured value fits, or nothing was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Suggestion {
+pub(super) struct Suggestion {
     /// `link.rtt`
     pub rtt: Option<Duration>,
     /// `link.down`, or `link.up` at a remote.
@@ -188,7 +188,7 @@ pub struct Suggestion {
 }
 
 /// Compares the measured link with the configured values.
-pub fn suggest(measured_rtt_us: Estimate, measured_rate: Estimate, rtt: Duration, rate: Rate) -> Suggestion {
+pub(super) fn suggest(measured_rtt_us: Estimate, measured_rate: Estimate, rtt: Duration, rate: Rate) -> Suggestion {
     let configured_us = u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX);
     Suggestion {
         rtt: better(measured_rtt_us, configured_us).map(Duration::from_micros),

@@ -4,14 +4,14 @@
 //! [`kernel`] reads them. [`watched`] chooses the connections that cross the link. [`estimate`] is pure arithmetic
 //! for `longhaul measure`, and [`passive`] for a running box, which reads seldom. [`proposal`] words the `link:` line.
 
+mod answer;
 mod estimate;
 mod kernel;
 mod passive;
 mod proposal;
 mod watched;
 
-pub use estimate::{Estimate, Measured, Samples, Suggestion, suggest};
+pub use answer::{Answer, measured};
 pub use kernel::{Connection, ConnectionId, Kernel};
 pub use passive::{Differing, Misfit, Noticed, Off, Passive};
-pub use proposal::{Direction, proposed_line};
 pub use watched::Watched;

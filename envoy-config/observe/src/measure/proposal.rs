@@ -7,7 +7,7 @@ use super::estimate::Suggestion;
 
 /// The direction in which a box sends over the link. The kernel keeps rates of what is sent alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub(super) enum Direction {
     /// To clients.
     Down,
     /// From clients.
@@ -16,13 +16,13 @@ pub enum Direction {
 
 impl Direction {
     /// Returns the direction of a box with `settings`.
-    pub fn of(settings: &Settings) -> Self {
+    pub(crate) fn of(settings: &Settings) -> Self {
         if settings.role.stands_beside_clients() { Self::Up } else { Self::Down }
     }
 
     /// Returns the key of its rate below `link`.
     #[must_use]
-    pub fn key(self) -> &'static str {
+    pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Down => "down",
             Self::Up => "up",
@@ -31,7 +31,7 @@ impl Direction {
 
     /// Returns its configured rate.
     #[must_use]
-    pub fn rate(self, link: &Link) -> Rate {
+    pub(crate) fn rate(self, link: &Link) -> Rate {
         match self {
             Self::Down => link.down,
             Self::Up => link.up,
@@ -40,7 +40,7 @@ impl Direction {
 }
 
 /// Returns the line for the configuration. None if the present one fits, or if nothing was measured.
-pub fn proposed_line(link: &Link, direction: Direction, better: &Suggestion) -> Option<String> {
+pub(super) fn proposed_line(link: &Link, direction: Direction, better: &Suggestion) -> Option<String> {
     let rate = |of: Direction| better.rate.filter(|_| of == direction).unwrap_or_else(|| of.rate(link));
     let changes = *better != Suggestion { rtt: None, rate: None };
     changes.then(|| {

@@ -7,7 +7,7 @@ use crate::scrape::Scrape;
 
 /// Counts of CoreDNS.
 #[derive(Debug, Serialize)]
-pub struct DnsCounts {
+pub(super) struct DnsCounts {
     /// True if listed names are steered. False if the proxy does not respond or steering is paused. None if no names
     /// are listed.
     pub steering: Option<bool>,

@@ -7,6 +7,7 @@ mod page;
 mod pair;
 mod parents;
 mod problem;
+mod text;
 mod traffic;
 mod words;
 
@@ -26,83 +27,82 @@ use crate::report::{
 use crate::scrape::Scrape;
 use crate::unix_http::NoPage;
 use crate::{Endpoint, OpenFiles, free_disk, page_at, serves};
-pub(crate) use dns::DnsCounts;
+use dns::DnsCounts;
 use longhaul_config::Validity;
 use longhaul_config::units::Bytes;
 pub use page::{PageFile, StatusPage};
-pub(crate) use pair::PairStatus;
-pub(crate) use parents::ParentStatus;
+use pair::PairStatus;
+use parents::ParentStatus;
 use problem::Machine;
-pub(crate) use problem::{Problem, Warning};
-pub use traffic::{CacheCounts, Clients, Pages, PerPage, Traffic, UpstreamCounts};
-pub use words::{millis, time};
+use problem::{Problem, Warning};
+use traffic::{Pages, Traffic};
 
 /// The state of a running PEP. Counters start at 0 when the process that counts starts.
 #[derive(Debug, Serialize)]
 pub struct Status {
     /// The problems; empty if there are none.
     #[serde(serialize_with = "problem::in_words")]
-    pub problems: Vec<Problem>,
+    problems: Vec<Problem>,
     /// Facts that may need attention.
     #[serde(serialize_with = "problem::in_words")]
-    pub warnings: Vec<Warning>,
+    warnings: Vec<Warning>,
     /// The version of `longhaul run`.
-    pub version: String,
+    version: String,
     /// Its process.
-    pub pid: u32,
+    pid: u32,
     /// True while it drains before its end (SIGTERM).
-    pub draining: bool,
+    draining: bool,
     /// `edge`, `remote` or `ground`.
-    pub role: String,
+    role: String,
     /// The time since its start, in seconds.
-    pub uptime_s: u64,
+    uptime_s: u64,
     /// The configuration in force.
-    pub config: Config,
+    config: Config,
     /// The slow link, as configured.
-    pub link: LinkReport,
+    link: LinkReport,
     /// The same, as connections of the last minutes show it.
-    pub link_measured: Noticed,
+    link_measured: Noticed,
     /// The connections of clients that pass untouched, beside those of others (`compare`). None: it is off.
-    pub compared: Option<Compared>,
+    compared: Option<Compared>,
     /// The sockets by their keys.
-    pub listen: Sockets,
+    listen: Sockets,
     /// The certificates that Envoy presents.
-    pub certificates: Vec<Certificate>,
+    certificates: Vec<Certificate>,
     /// True if this user may not read the counters of Envoy and CoreDNS.
     #[serde(skip)]
     is_hidden: bool,
     /// Envoy.
-    pub envoy: Child,
+    envoy: Child,
     /// The files that Envoy has open. None if it does not run, and if this user may not see them.
-    pub open_files: Option<OpenFiles>,
+    open_files: Option<OpenFiles>,
     /// CoreDNS.
-    pub coredns: Child,
+    coredns: Child,
     /// The program that recodes images. None: the configuration does not have it.
-    pub images: Option<Child>,
+    images: Option<Child>,
     /// Counters of Envoy; None if it does not respond.
-    pub traffic: Option<Traffic>,
+    traffic: Option<Traffic>,
     /// The last pages, the last one first. `longhaul run` keeps them in memory, so `longhaul status` has
     /// none.
-    pub last_pages: Vec<PageReport>,
+    last_pages: Vec<PageReport>,
     /// The cache on disk, as configured; None without one.
-    pub cache: Option<CacheReport>,
+    cache: Option<CacheReport>,
     /// The caching proxies of `cache.parent`; none without one, and if Envoy does not respond.
-    pub parents: Vec<ParentStatus>,
+    parents: Vec<ParentStatus>,
     /// The ground in use, as `split.peer` names it. None at an edge and at a ground.
-    pub ground: Option<String>,
+    ground: Option<String>,
     /// The other end of a pair; None for a box alone, and if Envoy does not respond.
-    pub pair: Option<PairStatus>,
+    pair: Option<PairStatus>,
     /// Counters of CoreDNS; None if `listen.dns` or `listen.metrics` is off, or if it does not respond.
-    pub dns: Option<DnsCounts>,
+    dns: Option<DnsCounts>,
     /// The resolvers that are watched; none at a remote.
-    pub resolvers: Vec<ResolverReport>,
+    resolvers: Vec<ResolverReport>,
     /// True if DNS queries came and every one of them failed.
-    pub every_query_fails: bool,
+    every_query_fails: bool,
 }
 
 /// The configuration in force.
 #[derive(Debug, Serialize)]
-pub struct Config {
+struct Config {
     /// The file.
     pub file: PathBuf,
     /// SHA-256 of its content when it was applied.
@@ -119,7 +119,7 @@ pub struct Config {
 
 /// A certificate that Envoy presents.
 #[derive(Debug, Serialize)]
-pub struct Certificate {
+struct Certificate {
     /// Its names, or its place in the pair.
     pub of: String,
     /// Its file.
@@ -133,7 +133,7 @@ pub struct Certificate {
 
 /// A child process of a run.
 #[derive(Debug, Serialize)]
-pub struct Child {
+struct Child {
     /// True if it responds.
     pub up: bool,
     /// Its own version string.
@@ -165,6 +165,24 @@ pub fn gather(run: RunReport) -> Status {
 }
 
 impl Status {
+    /// Returns true if there is no problem.
+    pub fn is_ok(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// Returns the status in words, for a terminal. Its first line is `ok` or a problem.
+    pub fn text(&self) -> String {
+        text::text(self)
+    }
+
+    /// Returns the status as JSON.
+    ///
+    /// # Errors
+    /// None is known.
+    pub fn json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self)
+    }
+
     /// Returns what the run reports, at `now` in seconds since 1970, before any query.
     fn of(run: RunReport, now: u64) -> Self {
         let since = |then: u64| now.saturating_sub(then);

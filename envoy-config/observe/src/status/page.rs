@@ -40,7 +40,7 @@ impl StatusPage {
         match path {
             "/" => resource("text/html; charset=utf-8", html(&self.status(run)).ok()?),
             "/status.json" => {
-                let json = serde_json::to_string_pretty(&*self.status(run)).ok()?;
+                let json = self.status(run).json().ok()?;
                 resource("application/json", json + "\n")
             }
             "/page.js" => resource("text/javascript; charset=utf-8", include_str!("page/page.js").to_owned()),

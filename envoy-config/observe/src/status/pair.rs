@@ -7,7 +7,7 @@ use crate::scrape::Scrape;
 
 /// The state of the link, as one end sees it.
 #[derive(Debug, Serialize)]
-pub struct PairStatus {
+pub(super) struct PairStatus {
     /// True if requests have a connection over the link. False at a remote that connects to origins itself.
     pub up: bool,
     /// Connections for requests: of a remote to the ground, or of all remotes to a ground.
@@ -22,7 +22,7 @@ pub struct PairStatus {
 
 /// The sizes of header fields.
 #[derive(Debug, Serialize)]
-pub struct Packed {
+pub(super) struct Packed {
     /// The bytes of names and values.
     pub plain_bytes: u64,
     /// The bytes that crossed the link.
@@ -34,7 +34,7 @@ pub struct Packed {
 
 /// Objects that were sent before a request.
 #[derive(Debug, Serialize)]
-pub struct Bundled {
+pub(super) struct Bundled {
     /// Remote: pages with a flight. Ground: pages that were scanned for objects.
     pub pages: u64,
     /// Remote: browsers' requests served with such an object. Ground: objects sent.

@@ -6,7 +6,7 @@ use crate::scrape::Scrape;
 
 /// A caching proxy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ParentStatus {
+pub(super) struct ParentStatus {
     /// Its address and port.
     pub address: String,
     /// True if it passes its health checks.

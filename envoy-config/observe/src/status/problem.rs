@@ -14,7 +14,7 @@ use crate::measure::Misfit;
 
 /// A fault that the operator must remove. `longhaul status` exits 1 while there is one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub(super) enum Problem {
     /// A box at its end.
     #[error("this box drains before its end: it serves what is under way, and refuses new connections soon")]
     Draining,
@@ -91,7 +91,7 @@ pub enum Problem {
 
 /// A fact that may need attention, and that does not hinder clients now.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Warning {
+pub(super) enum Warning {
     /// A certificate that should be renewed.
     #[error("the certificate of {of} ends in {days} days; renew {}", file.display())]
     CertificateEndsSoon {

@@ -6,7 +6,7 @@ use crate::scrape::Scrape;
 
 /// The traffic through Envoy.
 #[derive(Debug, Serialize)]
-pub struct Traffic {
+pub(super) struct Traffic {
     /// Requests and connections of clients.
     pub clients: Clients,
     /// Pages and style sheets. None if no page is rewritten here.
@@ -19,7 +19,7 @@ pub struct Traffic {
 
 /// Requests and connections of clients.
 #[derive(Debug, Serialize)]
-pub struct Clients {
+pub(super) struct Clients {
     /// Connections that are open now.
     pub connections: u64,
     /// Requests that Envoy read: http, and names whose TLS ends here.
@@ -34,7 +34,7 @@ pub struct Clients {
 
 /// Counts of url-rewrite.
 #[derive(Debug, Serialize)]
-pub struct Pages {
+pub(super) struct Pages {
     /// Bodies that were rewritten.
     pub rewritten: u64,
     /// URLs that point to the proxy now.
@@ -60,7 +60,7 @@ pub struct Pages {
 
 /// Means over all pages.
 #[derive(Debug, Serialize)]
-pub struct PerPage {
+pub(super) struct PerPage {
     /// The round trips.
     pub round_trips_saved: f64,
     /// The bytes.
@@ -69,7 +69,7 @@ pub struct PerPage {
 
 /// Envoy's cache.
 #[derive(Debug, Serialize)]
-pub struct CacheCounts {
+pub(super) struct CacheCounts {
     /// Requests served from the cache.
     pub hits: u64,
     /// Requests sent to the origin, whose responses may be cached.
@@ -84,7 +84,7 @@ pub struct CacheCounts {
 
 /// Connections to origins.
 #[derive(Debug, Serialize)]
-pub struct UpstreamCounts {
+pub(super) struct UpstreamCounts {
     /// Requests sent.
     pub requests: u64,
     /// Connections opened.

@@ -1,7 +1,7 @@
 //! Numbers in words, for the terminal and the page.
 
 /// Returns a time in its two largest units.
-pub fn time(seconds: u64) -> String {
+pub(super) fn time(seconds: u64) -> String {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
     match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds} s"),
@@ -24,7 +24,7 @@ pub(super) fn size(bytes: u64) -> String {
 }
 
 /// Returns microseconds as milliseconds. Short times have one digit behind the point.
-pub fn millis(micros: u64) -> String {
+pub(super) fn millis(micros: u64) -> String {
     if micros < 10_000 {
         let tenths = (micros + 50) / 100;
         format!("{}.{} ms", tenths / 10, tenths % 10)

@@ -5,9 +5,9 @@ use std::time::Duration;
 use longhaul_config::units::show_duration;
 use longhaul_config::{DnsMode, Settings};
 use longhaul_derive::{Derived, Failover, Origin, Row, TargetKind};
+use longhaul_observe::table::table;
 
 use super::lines::{images, listed, pair, parent, uses};
-use crate::cli::table::table;
 
 /// RFC 8305, section 5: a client that has no connection after this long tries the next address as well.
 const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);

@@ -13,8 +13,8 @@ use std::path::PathBuf;
 use longhaul_config::diagnostic::{Problem, Report, Severity};
 use longhaul_config::{LoadError, Loaded, load};
 use longhaul_derive::{Derived, HostFacts, derive};
+use longhaul_observe::table::rows;
 
-use super::table::rows;
 use super::{ConfigFile, FAILED, Outcome, REFUSED, eprint_report, load_or_refuse, print};
 use crate::run::{Fact, Weight, facts};
 use crate::terminal::{stderr_has_colours, width};

@@ -1,7 +1,7 @@
 //! Columns that line up.
 
 /// Rows of cells, each column as wide as its widest cell; the last one wraps to `width` under itself.
-pub(super) fn table(header: &[&str], rows: &[Vec<String>], width: usize) -> String {
+pub fn table(header: &[&str], rows: &[Vec<String>], width: usize) -> String {
     let columns = header.len();
     let cell = |row: &[String], at: usize| row.get(at).map_or(0, |cell| cell.chars().count());
     let widths: Vec<usize> = (0..columns)
@@ -22,7 +22,7 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>], width: usize) -> Stri
 }
 
 /// Lines of a label and a text, which wraps to `width` under itself.
-pub(super) fn rows(lines: &[(&str, String)], width: usize) -> String {
+pub fn rows(lines: &[(&str, String)], width: usize) -> String {
     let widths = [lines.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0)];
     let mut out = String::new();
     for (label, text) in lines {

@@ -1,55 +1,22 @@
-//! `longhaul status [FILE]`: how the running PEP is.
-
-use std::path::PathBuf;
+//! The status in words, for a terminal.
 
 use longhaul_config::Sockets;
-use longhaul_observe::compare::{Difference, Median};
-use longhaul_observe::report::{self, NoRun, ResolverReport};
-use longhaul_observe::status::{Certificate, Child, Pages, Status, gather, millis, time};
 
-use super::table::table;
-use super::{FAILED, NOT_RUNNING, Outcome, fail, print};
+use super::words::{millis, time};
+use super::{Certificate, Child, Pages, Status};
+use crate::compare::{Difference, Median};
+use crate::report::ResolverReport;
+use crate::table;
 
 const WIDTH: usize = 120;
 /// Reasons that are shown; the others are summed.
 const TOP: usize = 5;
 
-#[derive(clap::Args)]
-pub(super) struct Arguments {
-    /// The configuration file of the run; optional if only one runs
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
-    /// The state folder of the run, if it was started with --state
-    #[arg(long, value_name = "DIR")]
-    state: Option<PathBuf>,
-    /// JSON instead of a table
-    #[arg(long)]
-    json: bool,
-}
+/// A label and its text.
+type Row = (&'static str, String);
 
-pub(super) fn command(arguments: &Arguments) -> Outcome {
-    let report = match report::find(arguments.file.as_deref(), arguments.state.as_deref()) {
-        Ok(report) => report,
-        Err(error @ NoRun::Nothing(_)) => {
-            eprintln!("error: {error}");
-            return Err(NOT_RUNNING);
-        }
-        Err(error) => return fail(&error.to_string()),
-    };
-    let status = gather(report);
-    if arguments.json {
-        match serde_json::to_string_pretty(&status) {
-            Ok(json) => print(&format!("{json}\n"))?,
-            Err(error) => return fail(&format!("internal fault: {error}")),
-        }
-    } else {
-        print(&describe(&status))?;
-    }
-    if status.problems.is_empty() { Ok(()) } else { Err(FAILED) }
-}
-
-/// The report for a terminal.
-fn describe(status: &Status) -> String {
+/// Returns the report.
+pub(super) fn text(status: &Status) -> String {
     let mut rows =
         vec![row("longhaul", &format!("{}, process {}, up {}", status.version, status.pid, time(status.uptime_s)))];
     rows.push(row("configuration", &configuration(status)));
@@ -69,7 +36,7 @@ fn describe(status: &Status) -> String {
     rows.extend(traffic(status));
     rows.extend(dns(status));
     let verdict = if status.problems.is_empty() { "ok\n".to_owned() } else { lines("problem", &status.problems) };
-    format!("{verdict}{}{}", lines("warning", &status.warnings), table(&["", ""], &rows, WIDTH).trim_start())
+    format!("{verdict}{}{}", lines("warning", &status.warnings), table::rows(&rows, WIDTH))
 }
 
 fn lines<T: ToString>(kind: &str, items: &[T]) -> String {
@@ -77,8 +44,8 @@ fn lines<T: ToString>(kind: &str, items: &[T]) -> String {
     words.flat_map(|words| [kind.to_owned(), ": ".to_owned(), words, "\n".to_owned()]).collect()
 }
 
-fn row(name: &str, what: &str) -> Vec<String> {
-    vec![name.to_owned(), printable(what)]
+fn row(name: &'static str, what: &str) -> Row {
+    (name, printable(what))
 }
 
 /// Removes control characters. The report of another user's run may hold any text, and this may be root's terminal.
@@ -134,7 +101,7 @@ fn certificate(certificate: &Certificate) -> String {
 }
 
 /// The link of a pair.
-fn pair(status: &Status) -> Vec<Vec<String>> {
+fn pair(status: &Status) -> Vec<Row> {
     let Some(pair) = &status.pair else { return Vec::new() };
     let (other, ahead) = match (&status.ground, pair.warm) {
         (Some(ground), _) => (format!("the ground {ground}"), "used"),
@@ -159,7 +126,7 @@ fn pair(status: &Status) -> Vec<Vec<String>> {
 }
 
 /// The caching proxies of `cache.parent`.
-fn parents(status: &Status) -> Option<Vec<String>> {
+fn parents(status: &Status) -> Option<Row> {
     let state = |up| if up { "up" } else { "DOWN" };
     let words = status.parents.iter().map(|parent| format!("{} {}", parent.address, state(parent.up)));
     let words: Vec<String> = words.collect();
@@ -167,7 +134,7 @@ fn parents(status: &Status) -> Option<Vec<String>> {
 }
 
 /// The values of the link that were measured, beside the configured ones.
-fn measured_link(status: &Status) -> Option<Vec<String>> {
+fn measured_link(status: &Status) -> Option<Row> {
     let (link, measured) = (&status.link, &status.link_measured);
     let configured = if measured.direction == "up" { &link.up } else { &link.down };
     let values = [("rtt", &measured.rtt, &link.rtt), (measured.direction.as_str(), &measured.rate, configured)];
@@ -178,7 +145,7 @@ fn measured_link(status: &Status) -> Option<Vec<String>> {
 }
 
 /// The connections of clients that pass untouched, beside those that Longhaul serves.
-fn compared(status: &Status) -> Vec<Vec<String>> {
+fn compared(status: &Status) -> Vec<Row> {
     let Some(compared) = status.compared.as_ref().filter(|compared| compared.fault.is_none()) else {
         return Vec::new();
     };
@@ -217,7 +184,7 @@ fn median(median: &Median) -> String {
     }
 }
 
-fn traffic(status: &Status) -> Vec<Vec<String>> {
+fn traffic(status: &Status) -> Vec<Row> {
     let Some(traffic) = &status.traffic else { return Vec::new() };
     // Pages are rewritten, cached and compressed at the wired end of the link.
     let wired = status.role != "remote";
@@ -262,7 +229,7 @@ fn traffic(status: &Status) -> Vec<Vec<String>> {
     rows
 }
 
-fn pages(pages: &Pages) -> Vec<Vec<String>> {
+fn pages(pages: &Pages) -> Vec<Row> {
     let mut rows = vec![row(
         "pages",
         &format!(
@@ -298,7 +265,7 @@ fn pages(pages: &Pages) -> Vec<Vec<String>> {
     rows
 }
 
-fn dns(status: &Status) -> Vec<Vec<String>> {
+fn dns(status: &Status) -> Vec<Row> {
     let Some(dns) = &status.dns else {
         let why = if status.listen.dns.is_none() { "not counted: `listen.dns` is off" } else { "no counts" };
         return vec![row("names", why)].into_iter().chain(resolvers(status)).collect();
@@ -319,7 +286,7 @@ fn dns(status: &Status) -> Vec<Vec<String>> {
     [names].into_iter().chain(resolvers(status)).collect()
 }
 
-fn resolvers(status: &Status) -> Option<Vec<String>> {
+fn resolvers(status: &Status) -> Option<Row> {
     let state = |resolver: &ResolverReport| if resolver.up { "up" } else { "DOWN" };
     let words: Vec<String> =
         status.resolvers.iter().map(|resolver| format!("{} {}", resolver.address, state(resolver))).collect();

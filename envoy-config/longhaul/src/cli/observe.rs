@@ -1,0 +1,222 @@
+//! The commands that show what a box does: `status`, `log` and `measure`. [`longhaul_observe`] has their answers.
+
+use std::io::{self, BufRead};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use longhaul_config::AccessLog;
+use longhaul_config::units::parse_duration;
+use longhaul_observe::access_log::{Choice, Follower, Output};
+use longhaul_observe::measure::measured;
+use longhaul_observe::report::{self, NoRun};
+use longhaul_observe::status::gather;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use super::{FAILED, NOT_RUNNING, Outcome, fail, load_or_refuse, print};
+use crate::run::local_addresses;
+
+/// The pause between two looks at a file that is followed.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Output is written in pieces of this size, in bytes.
+const PIECE: usize = 1 << 16;
+/// The duration of a slow request, where none is given.
+const SLOW: &str = "500ms";
+
+#[derive(clap::Args)]
+pub(super) struct Status {
+    /// The configuration file of the run; optional if only one runs
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The state folder of the run, if it was started with --state
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn status(arguments: &Status) -> Outcome {
+    let report = match report::find(arguments.file.as_deref(), arguments.state.as_deref()) {
+        Ok(report) => report,
+        Err(error @ NoRun::Nothing(_)) => {
+            eprintln!("error: {error}");
+            return Err(NOT_RUNNING);
+        }
+        Err(error) => return fail(&error.to_string()),
+    };
+    let status = gather(report);
+    if arguments.json {
+        print_json(status.json())?
+    } else {
+        print(&status.text())?
+    }
+    if status.is_ok() { Ok(()) } else { Err(FAILED) }
+}
+
+fn print_json(json: serde_json::Result<String>) -> Outcome {
+    match json {
+        Ok(json) => print(&format!("{json}\n")),
+        Err(error) => fail(&format!("internal fault: {error}")),
+    }
+}
+
+#[derive(clap::Args)]
+pub(super) struct Log {
+    /// The access log; - reads standard input, and none the log of the running box
+    #[arg(value_name = "LOG")]
+    log: Option<PathBuf>,
+    /// Only requests that took this long or longer, with the part that took the time
+    #[arg(long, value_name = "TIME", value_parser = slow_limit, num_args = 0..=1, require_equals = true, default_missing_value = SLOW)]
+    slow: Option<u64>,
+    /// Only pages with URLs that stayed, and the meaning of each reason
+    #[arg(long)]
+    left: bool,
+    /// Only requests for this name and names below it
+    #[arg(long, value_name = "NAME")]
+    site: Option<String>,
+    /// Wait for further requests, until Ctrl-C
+    #[arg(long)]
+    follow: bool,
+    /// One JSON object a line; the last one is the summary
+    #[arg(long)]
+    json: bool,
+    /// The configuration file of the run whose log is read, if several run
+    #[arg(long, value_name = "FILE", conflicts_with = "log")]
+    config: Option<PathBuf>,
+    /// The state folder of that run, if it was started with --state
+    #[arg(long, value_name = "DIR", conflicts_with = "log")]
+    state: Option<PathBuf>,
+}
+
+fn slow_limit(text: &str) -> Result<u64, String> {
+    let limit = parse_duration(text).map_err(|_| format!("`{text}` is not a time; expected a time such as {SLOW}"))?;
+    u64::try_from(limit.as_millis()).map_err(|error| error.to_string())
+}
+
+pub(super) fn log(arguments: &Log) -> Outcome {
+    let choice =
+        Choice { slow_ms: arguments.slow, left: arguments.left, site: arguments.site.clone(), json: arguments.json };
+    let mut output = Output::new(choice, slow_limit(SLOW).unwrap_or(u64::MAX));
+    match &arguments.log {
+        Some(path) if path.as_os_str() == "-" => {
+            for line in io::stdin().lock().split(b'\n') {
+                match line {
+                    Ok(line) => take(&mut output, &String::from_utf8_lossy(&line))?,
+                    Err(error) => return fail(&format!("cannot read standard input: {error}")),
+                }
+            }
+        }
+        Some(path) => read(path, arguments.follow, &mut output)?,
+        None => read(&log_of_the_run(arguments)?, arguments.follow, &mut output)?,
+    }
+    output.finish();
+    if output.others > 0 && !arguments.json {
+        eprintln!("{} lines are no requests and were skipped", output.others);
+    }
+    write(&mut output)
+}
+
+/// Takes a line, and prints where much text waits.
+fn take(output: &mut Output, line: &str) -> Outcome {
+    output.take(line);
+    if output.pending.len() < PIECE { Ok(()) } else { write(output) }
+}
+
+fn write(output: &mut Output) -> Outcome {
+    print(&std::mem::take(&mut output.pending))
+}
+
+/// Returns the access log of the running box. Says how to get one where there is none.
+fn log_of_the_run(arguments: &Log) -> Result<PathBuf, u8> {
+    let report = match report::find(arguments.config.as_deref(), arguments.state.as_deref()) {
+        Ok(report) => report,
+        Err(error @ NoRun::Nothing(_)) => {
+            eprintln!("error: {error}. A log from earlier is read with `longhaul log LOG`");
+            return Err(NOT_RUNNING);
+        }
+        Err(error) => return fail(&error.to_string()),
+    };
+    let problem = match report.access_log {
+        AccessLog::File(path) => return Ok(path),
+        AccessLog::Stderr => {
+            "the access log of this run goes to its stderr; type `journalctl -u longhaul -o cat | longhaul log -`, or \
+             `podman logs NAME 2>&1 | longhaul log -` for a container"
+                .to_owned()
+        }
+        AccessLog::Off => format!(
+            "this run keeps no access log. `longhaul run {} --access-log LOG` turns it on. The log holds the time, the \
+             client's address, the URL, status, sizes and durations of each request",
+            report.file.display()
+        ),
+    };
+    fail(&problem)
+}
+
+fn read(path: &Path, follow: bool, output: &mut Output) -> Outcome {
+    let mut log = Follower::open(path).or_else(|error| fail(&error.to_string()))?;
+    let stopped = Arc::new(AtomicBool::new(false));
+    if follow {
+        for signal in [SIGINT, SIGTERM] {
+            if let Err(error) = flag::register(signal, Arc::clone(&stopped)) {
+                return fail(&format!("cannot wait for signals: {error}"));
+            }
+        }
+    }
+    loop {
+        let mut outcome = Ok(());
+        let done = log.read_new(|line| outcome = outcome.and_then(|()| take(output, line)));
+        outcome?;
+        if let Err(error) = done {
+            return fail(&error.to_string());
+        }
+        if !follow || stopped.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        write(output)?;
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+#[derive(clap::Args)]
+pub(super) struct Measure {
+    /// The configuration file; optional if only one box runs
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The time for which connections are watched
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    time: Duration,
+    /// The state folder of the run, if it was started with --state
+    #[arg(long, value_name = "DIR", conflicts_with = "file")]
+    state: Option<PathBuf>,
+    /// JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| format!("{error}; expected a time such as 10s"))
+}
+
+pub(super) fn measure(arguments: &Measure) -> Outcome {
+    let file = match &arguments.file {
+        Some(file) => file.clone(),
+        None => match report::find(None, arguments.state.as_deref()) {
+            Ok(report) => report.file,
+            Err(error @ NoRun::Nothing(_)) => {
+                eprintln!("error: {error}. `longhaul measure FILE` needs no running box");
+                return Err(NOT_RUNNING);
+            }
+            Err(error) => return fail(&error.to_string()),
+        },
+    };
+    let settings = load_or_refuse(&file)?.settings;
+    let answer = match measured(&settings, arguments.time, &local_addresses()) {
+        Ok(answer) => answer,
+        Err(error) => return fail(&format!("cannot read the kernel's figures of connections: {error}")),
+    };
+    if arguments.json { print_json(answer.json()) } else { print(&answer.text()) }
+}

@@ -1,0 +1,117 @@
+//! Chooses requests, says them in words or in JSON, and sums them up.
+
+use serde::Serialize;
+use url_mapping::Reason;
+
+use super::request::Request;
+use super::summary::{Summary, Times};
+use super::words::SlowPart;
+
+/// The requests to show, and their form.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// Only requests that took this long or longer, in milliseconds.
+    pub slow_ms: Option<u64>,
+    /// Only pages with URLs that stayed, and the meaning of each reason.
+    pub left: bool,
+    /// Only requests for this name and names below it.
+    pub site: Option<String>,
+    /// A JSON object for each line.
+    pub json: bool,
+}
+
+/// The text about a log.
+#[derive(Debug)]
+pub struct Output {
+    choice: Choice,
+    /// The duration of a slow request, in milliseconds.
+    slow_ms: u64,
+    summary: Summary,
+    /// The text that is complete and was not printed yet.
+    pub pending: String,
+    /// Lines that are no requests.
+    pub others: u64,
+}
+
+impl Output {
+    /// Begins without a line. A request counts as slow from `slow_ms` on, unless `choice` has a time of its own.
+    pub fn new(choice: Choice, slow_ms: u64) -> Self {
+        let slow_ms = choice.slow_ms.unwrap_or(slow_ms);
+        Self { choice, slow_ms, summary: Summary::default(), pending: String::new(), others: 0 }
+    }
+
+    /// Adds a line of the log.
+    pub fn take(&mut self, line: &str) {
+        let Some(request) = Request::parse(line) else {
+            self.others += u64::from(!line.trim().is_empty());
+            return;
+        };
+        if !self.is_wanted(&request) {
+            return;
+        }
+        self.summary.add(&request);
+        let text = if self.choice.json { self.json(&request) } else { self.words(&request) };
+        self.pending.push_str(&text);
+        self.pending.push('\n');
+    }
+
+    fn is_wanted(&self, request: &Request) -> bool {
+        let asked = &self.choice;
+        let stayed = || request.page.as_ref().is_some_and(|page| !page.left.is_empty());
+        asked.site.as_ref().is_none_or(|site| request.is_of(site))
+            && asked.slow_ms.is_none_or(|limit| request.slow(limit).is_some())
+            && (!asked.left || stayed())
+    }
+
+    fn words(&self, request: &Request) -> String {
+        let time: String = request.time.chars().take(19).map(|one| if one == 'T' { ' ' } else { one }).collect();
+        let status = request.status.map_or_else(|| "---".to_owned(), |status| status.to_string());
+        let words = request.words(self.slow_ms);
+        format!("{time}  {status}  {:>6} ms  {} {}  {words}", request.duration_ms, request.method, request.url)
+    }
+
+    fn json(&self, request: &Request) -> String {
+        #[derive(Serialize)]
+        struct Line<'a> {
+            #[serde(flatten)]
+            request: &'a Request,
+            slow: Option<SlowPart>,
+        }
+        serde_json::to_string(&Line { request, slow: request.slow(self.slow_ms) }).unwrap_or_default()
+    }
+
+    /// Adds the summary.
+    pub fn finish(&mut self) {
+        if self.choice.json {
+            #[derive(Serialize)]
+            struct Last<'a> {
+                summary: &'a Summary,
+                medians: Times,
+            }
+            let last = Last { summary: &self.summary, medians: self.summary.times() };
+            self.pending.push_str(&serde_json::to_string(&last).unwrap_or_default());
+            self.pending.push('\n');
+            return;
+        }
+        if self.choice.left {
+            self.pending.push_str(&reasons(&self.summary));
+        }
+        if !self.pending.is_empty() {
+            self.pending.push('\n');
+        }
+        for line in self.summary.words() {
+            self.pending.push_str(&line);
+            self.pending.push('\n');
+        }
+    }
+}
+
+/// Returns the meaning of each reason, a line for each.
+fn reasons(summary: &Summary) -> String {
+    let known = |label: &str| Reason::ALL.iter().find(|reason| reason.as_str() == label);
+    let line = |(label, urls): (String, u64)| {
+        let meaning = known(&label).map_or("", |reason| reason.explanation());
+        format!("\n{urls} URLs stayed ({label}): {meaning}")
+    };
+    summary.left_by_count().into_iter().map(line).chain(["\n".to_owned()]).collect()
+}
