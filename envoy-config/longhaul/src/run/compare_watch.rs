@@ -8,9 +8,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use longhaul_config::share::NFLOG_GROUP;
 use longhaul_config::{Settings, Share};
-use longhaul_observe::compare::{Compared, Comparison, PacketLog, Segment};
+use longhaul_observe::compare::Measurement;
 
 use super::events::Event;
 use super::log::Level;
@@ -44,7 +43,7 @@ impl CompareWatch {
         thread::Builder::new().name("compare".to_owned()).spawn(move || {
             while let Next::Share(share) = next {
                 next = match share {
-                    Some(share) => Watching::of(share).measure(&changes, &events),
+                    Some(share) => measure(share, &changes, &events),
                     None if events.send(Event::Compared(None)).is_err() => Next::End,
                     None => changes.recv().map_or(Next::End, Next::Share),
                 };
@@ -59,67 +58,32 @@ impl CompareWatch {
     }
 }
 
-struct Watching {
-    share: Share,
-    start: Instant,
-    comparison: Comparison,
-    log: Option<PacketLog>,
-    fault: Option<String>,
-}
-
-impl Watching {
-    fn of(share: Share) -> Self {
-        Self { share, start: Instant::now(), comparison: Comparison::default(), log: None, fault: None }
-    }
-
-    fn measure(mut self, changes: &Receiver<Option<Share>>, events: &Sender<Event>) -> Next {
-        let (mut reported, mut last) = (None, None);
-        loop {
-            if let Err(error) = self.read() {
-                self.log = None;
-                let fault = in_words(&error);
-                if self.fault.as_ref() != Some(&fault) {
-                    say(Level::Warning, &format!("`compare` measures nothing: {fault}"));
-                }
-                (self.fault, reported) = (Some(fault), None);
+/// Measures `share` until another one is configured.
+fn measure(share: Share, changes: &Receiver<Option<Share>>, events: &Sender<Event>) -> Next {
+    let (mut reported, mut last) = (None, None);
+    let mut measurement = Measurement::of(share, PATIENCE);
+    loop {
+        let read = measurement.read();
+        if let Err(fault) = &read {
+            if fault.is_new {
+                say(Level::Warning, &format!("`compare` measures nothing: {fault}"));
             }
-            if reported.is_none_or(|at: Instant| at.elapsed() >= PAUSE) {
-                let compared = self.compared();
-                if last.as_ref() != Some(&compared) && events.send(Event::Compared(Some(compared.clone()))).is_err() {
-                    return Next::End;
-                }
-                (reported, last) = (Some(Instant::now()), Some(compared));
-            }
-            let next = if self.log.is_some() { changes.try_recv().map_err(is_end) } else { wait(changes) };
-            match next {
-                Ok(share) if share == Some(self.share) => {}
-                Ok(share) => return Next::Share(share),
-                Err(true) => return Next::End,
-                Err(false) => {}
-            }
+            reported = None;
         }
-    }
-
-    /// Reads the packets that came, and opens the log first if it is closed.
-    fn read(&mut self) -> io::Result<()> {
-        let log = match self.log.take() {
-            Some(log) => log,
-            None => PacketLog::open(PATIENCE)?,
-        };
-        self.fault = None;
-        let copies = log.read()?;
-        self.log = Some(log);
-        let at = self.start.elapsed();
-        for copy in copies {
-            if let Some(segment) = Segment::read(&copy.packet) {
-                self.comparison.add(at, copy.group, &segment);
+        if reported.is_none_or(|at: Instant| at.elapsed() >= PAUSE) {
+            let compared = measurement.compared();
+            if last.as_ref() != Some(&compared) && events.send(Event::Compared(Some(compared.clone()))).is_err() {
+                return Next::End;
             }
+            (reported, last) = (Some(Instant::now()), Some(compared));
         }
-        Ok(())
-    }
-
-    fn compared(&self) -> Compared {
-        Compared::of(self.share.percent(), self.fault.clone(), &self.comparison)
+        let next = if read.is_ok() { changes.try_recv().map_err(is_end) } else { wait(changes) };
+        match next {
+            Ok(next) if next == Some(share) => {}
+            Ok(next) => return Next::Share(next),
+            Err(true) => return Next::End,
+            Err(false) => {}
+        }
     }
 }
 
@@ -130,13 +94,4 @@ fn wait(changes: &Receiver<Option<Share>>) -> Result<Option<Share>, bool> {
 
 fn is_end(error: TryRecvError) -> bool {
     error == TryRecvError::Disconnected
-}
-
-/// Returns the error of the packet log with its remedy.
-fn in_words(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::PermissionDenied => "reading the packets of clients needs CAP_NET_ADMIN. Under systemd, run `systemctl edit longhaul`, add `[Service]`, `AmbientCapabilities=CAP_NET_ADMIN` and `CapabilityBoundingSet=CAP_NET_ADMIN`, and restart the service".to_owned(),
-        io::ErrorKind::ResourceBusy => format!("another process reads the kernel's packet log {NFLOG_GROUP}"),
-        _ => format!("the kernel's packet log {NFLOG_GROUP} cannot be read: {error}"),
-    }
 }

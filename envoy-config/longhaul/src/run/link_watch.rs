@@ -4,13 +4,12 @@
 //! every page without a fault, so nobody would look for it.
 
 use std::io;
-use std::net::IpAddr;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use longhaul_config::{Link, Settings};
-use longhaul_observe::measure::{Connection, Kernel, Misfit, Noticed, Passive, Watched};
+use longhaul_config::Settings;
+use longhaul_observe::measure::{Misfit, Noticed, Passive};
 
 use super::events::Event;
 use super::locate::local_addresses;
@@ -29,12 +28,12 @@ impl LinkWatch {
     /// Starts the thread. It reports to `events` when the measured link changes.
     pub(super) fn start(settings: &Settings, events: Sender<Event>) -> io::Result<Self> {
         let (sender, changes) = mpsc::channel();
-        let mut watching = Watching::of(settings);
+        let mut passive = Passive::of(settings);
         thread::Builder::new().name("link".to_owned()).spawn(move || {
             let start = Instant::now();
             let (mut last, mut logged) = (Noticed::default(), None);
             loop {
-                let noticed = match watching.read(start.elapsed()) {
+                let noticed = match passive.read(start.elapsed(), &local_addresses()) {
                     Ok(noticed) => noticed,
                     Err(error) => {
                         say(Level::Info, &format!("the link is not measured: the kernel gives no figures: {error}"));
@@ -50,8 +49,8 @@ impl LinkWatch {
                 }
                 last = noticed;
                 match changes.recv_timeout(PAUSE) {
-                    Ok(next) if watching.describes(&next) => {}
-                    Ok(next) => (watching, logged) = (Watching::of(&next), None),
+                    Ok(next) if passive.describes(&next) => {}
+                    Ok(next) => (passive, logged) = (Passive::of(&next), None),
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => break,
                 }
@@ -63,39 +62,6 @@ impl LinkWatch {
     /// Compares the link with changed settings from now on.
     pub(super) fn follow(&self, settings: &Settings) {
         let _ = self.settings.send(settings.clone());
-    }
-}
-
-struct Watching {
-    link: Link,
-    watched: Watched,
-    passive: Passive,
-    kernel: Option<Kernel>,
-}
-
-impl Watching {
-    fn of(settings: &Settings) -> Self {
-        Self { link: settings.link, watched: Watched::of(settings), passive: Passive::of(settings), kernel: None }
-    }
-
-    /// Returns true if `settings` have the same link and the same way to measure it.
-    fn describes(&self, settings: &Settings) -> bool {
-        (self.link, &self.watched) == (settings.link, &Watched::of(settings))
-    }
-
-    fn read(&mut self, at: Duration) -> io::Result<Noticed> {
-        if self.watched.is_nothing() {
-            return Ok(Noticed::default());
-        }
-        let kernel = match self.kernel.take() {
-            Some(kernel) => kernel,
-            None => Kernel::open()?,
-        };
-        let local: Vec<IpAddr> = local_addresses();
-        let mut connections: Vec<Connection> = kernel.connections()?;
-        self.kernel = Some(kernel);
-        connections.retain(|connection| self.watched.includes(&connection.id, &local));
-        Ok(self.passive.add(at, &connections))
     }
 }
 

@@ -11,4 +11,4 @@ mod words;
 
 pub use follow::{Follower, LogError};
 pub use output::{Choice, Output};
-pub use request::counts;
+pub(crate) use request::counts;

@@ -138,7 +138,7 @@ impl Request {
 }
 
 /// Parses `document=12 same_host=3`.
-pub fn counts(text: &str) -> Vec<(String, u64)> {
+pub(crate) fn counts(text: &str) -> Vec<(String, u64)> {
     let one = |word: &str| word.split_once('=').and_then(|(reason, urls)| Some((visible(reason), urls.parse().ok()?)));
     text.split_ascii_whitespace().filter_map(one).collect()
 }

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The connections of both groups.
 #[derive(Debug, Default)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     /// Connections by a hash of their addresses. No address is kept.
     open: HashMap<u64, Open>,
     hasher: RandomState,
@@ -59,7 +59,7 @@ enum Stage {
 
 impl Comparison {
     /// Adds a segment that the box saw at the time `at` since the start.
-    pub fn add(&mut self, at: Duration, group: Group, segment: &Segment) {
+    pub(crate) fn add(&mut self, at: Duration, group: Group, segment: &Segment) {
         self.search(at);
         let asking = self.key(segment.from, segment.to);
         if segment.opens() {

@@ -1,10 +1,11 @@
 //! Compares the connections of clients that pass untouched (`compare`) with those that Longhaul serves.
 //!
 //! The packet rules of `longhaul host` copy the headers of each connection's first packets to this process
-//! ([`PacketLog`]). [`Comparison`] turns them into two times per connection, as the client sees them. Both groups are
+//! ([`PacketLog`](packet_log::PacketLog)). [`Comparison`] turns them into two times per connection, as the client sees them. Both groups are
 //! seen at the same place, so a difference comes from Longhaul. Nothing about a client is kept but its times.
 
 mod connections;
+mod measurement;
 mod packet_log;
 mod segment;
 mod times;
@@ -14,14 +15,13 @@ use std::time::Duration;
 use longhaul_config::share::Group;
 use serde::{Deserialize, Serialize};
 
-pub use connections::Comparison;
-pub use packet_log::{Copy, PacketLog};
-pub use segment::Segment;
-pub use times::{Difference, Median, Times};
+use connections::Comparison;
+pub use measurement::{Fault, Measurement};
+pub(crate) use times::{Difference, Median};
 
 /// The figures of one group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Figures {
+pub(crate) struct Figures {
     /// The time from a client's SYN to its handshake's end.
     pub set_up: Median,
     /// The time from a client's request to the first bytes of the response. With TLS these bytes are the server's part
@@ -33,20 +33,20 @@ pub struct Figures {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compared {
     /// The size of each group, in percent of the clients.
-    pub percent: u8,
+    pub(crate) percent: u8,
     /// The reason why nothing is measured.
-    pub fault: Option<String>,
+    pub(crate) fault: Option<String>,
     /// Clients that pass untouched.
-    pub direct: Figures,
+    pub(crate) direct: Figures,
     /// Clients that Longhaul serves.
-    pub accelerated: Figures,
+    pub(crate) accelerated: Figures,
     /// The gain or loss of Longhaul in both times.
-    pub difference: Differences,
+    pub(crate) difference: Differences,
 }
 
 /// The differences between both groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Differences {
+pub(crate) struct Differences {
     /// That of [`Figures::set_up`].
     pub set_up: Difference,
     /// That of [`Figures::first_bytes`].
@@ -55,8 +55,7 @@ pub struct Differences {
 
 impl Compared {
     /// Makes the report on a comparison.
-    #[must_use]
-    pub fn of(percent: u8, fault: Option<String>, comparison: &Comparison) -> Self {
+    fn of(percent: u8, fault: Option<String>, comparison: &Comparison) -> Self {
         let (direct, accelerated) = (comparison.figures(Group::Direct), comparison.figures(Group::Accelerated));
         let difference = Differences {
             set_up: Difference::between(direct.set_up, accelerated.set_up),
@@ -66,8 +65,7 @@ impl Compared {
     }
 
     /// Returns true if no connection of either group was seen.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.direct.set_up.connections() + self.accelerated.set_up.connections() == 0
     }
 }

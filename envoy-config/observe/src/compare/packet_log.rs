@@ -18,7 +18,7 @@ const COPIED: u32 = 256;
 
 /// The headers of a packet of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Copy {
+pub(crate) struct Copy {
     /// The group of its client.
     pub group: Group,
     /// The packet from its IP header on.
@@ -27,14 +27,14 @@ pub struct Copy {
 
 /// The log with the copies of the packet rules.
 #[derive(Debug)]
-pub struct PacketLog(Socket);
+pub(crate) struct PacketLog(Socket);
 
 impl PacketLog {
     /// Opens the log of this network namespace. A read waits at most `patience`.
     ///
     /// # Errors
     /// The process has no `CAP_NET_ADMIN`, another process reads the log, or the kernel has none.
-    pub fn open(patience: Duration) -> io::Result<Self> {
+    pub(crate) fn open(patience: Duration) -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_NETFILTER)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
@@ -54,7 +54,7 @@ impl PacketLog {
     ///
     /// # Errors
     /// The kernel refuses the log.
-    pub fn read(&self) -> io::Result<Vec<Copy>> {
+    pub(crate) fn read(&self) -> io::Result<Vec<Copy>> {
         let mut buffer = vec![0; BUFFER];
         let length = match self.0.recv(&mut buffer.as_mut_slice(), 0) {
             Ok(length) => length,

@@ -11,7 +11,7 @@ const ACK: u8 = 16;
 
 /// A TCP segment without its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Segment {
+pub(crate) struct Segment {
     /// Its source.
     pub from: SocketAddr,
     /// Its destination.
@@ -26,7 +26,7 @@ impl Segment {
     /// Reads a packet that begins with an IP header. The copy may end before the packet does. Returns None for anything
     /// but a TCP segment, for a fragment behind the first one, and for IPv6 packets with extension headers.
     #[must_use]
-    pub fn read(packet: &[u8]) -> Option<Self> {
+    pub(crate) fn read(packet: &[u8]) -> Option<Self> {
         match packet.first()? >> 4 {
             4 => Self::of_ipv4(packet),
             6 => Self::of_ipv6(packet),

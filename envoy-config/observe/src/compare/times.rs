@@ -13,11 +13,11 @@ const TAIL: f64 = 0.025;
 
 /// The last times, in microseconds, in the order in which they came.
 #[derive(Debug, Clone, Default)]
-pub struct Times(VecDeque<u64>);
+pub(crate) struct Times(VecDeque<u64>);
 
 impl Times {
     /// Adds a time in microseconds.
-    pub fn add(&mut self, time_us: u64) {
+    pub(crate) fn add(&mut self, time_us: u64) {
         if self.0.len() == KEPT {
             self.0.pop_front();
         }
@@ -46,7 +46,7 @@ impl Times {
 /// A median in microseconds, with the interval that holds the true one with a probability of 95 % or more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Median {
+pub(crate) enum Median {
     /// Enough connections show it.
     Known {
         /// The median.
@@ -76,7 +76,7 @@ impl Default for Median {
 impl Median {
     /// Returns the number of connections behind it.
     #[must_use]
-    pub fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         match self {
             Self::Known { connections, .. } | Self::TooFew { connections, .. } => *connections,
         }
@@ -86,7 +86,7 @@ impl Median {
 /// The effect of Longhaul on a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Difference {
+pub(crate) enum Difference {
     /// A median has too few connections.
     Unknown,
     /// The intervals overlap.

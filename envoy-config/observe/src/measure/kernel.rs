@@ -20,7 +20,7 @@ const APP_LIMITED: u8 = 1;
 
 /// The identity of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ConnectionId {
+pub(super) struct ConnectionId {
     /// The address on this machine.
     pub local: SocketAddr,
     /// The other address.
@@ -31,7 +31,7 @@ pub struct ConnectionId {
 
 /// An established connection with its figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Connection {
+pub(super) struct Connection {
     /// Its identity.
     pub id: ConnectionId,
     /// The minimum of the round-trip time, in microseconds. None if nothing was acknowledged yet.
@@ -51,14 +51,14 @@ pub struct Connection {
 
 /// A socket to the kernel.
 #[derive(Debug)]
-pub struct Kernel(Socket);
+pub(super) struct Kernel(Socket);
 
 impl Kernel {
     /// Opens the socket.
     ///
     /// # Errors
     /// The kernel has no `sock_diag`.
-    pub fn open() -> io::Result<Self> {
+    pub(crate) fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
         socket.bind_auto()?;
         socket.connect(&NetlinkAddr::new(0, 0))?;
@@ -69,7 +69,7 @@ impl Kernel {
     ///
     /// # Errors
     /// The kernel refuses the request.
-    pub fn connections(&self) -> io::Result<Vec<Connection>> {
+    pub(crate) fn connections(&self) -> io::Result<Vec<Connection>> {
         let mut connections = Vec::new();
         for (family, any) in [(AF_INET, SocketId::new_v4()), (AF_INET6, SocketId::new_v6())] {
             self.0.send(&request(family, any), 0)?;

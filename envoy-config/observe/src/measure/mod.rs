@@ -12,6 +12,4 @@ mod proposal;
 mod watched;
 
 pub use answer::{Answer, measured};
-pub use kernel::{Connection, ConnectionId, Kernel};
-pub use passive::{Differing, Misfit, Noticed, Off, Passive};
-pub use watched::Watched;
+pub use passive::{Misfit, Noticed, Passive};

@@ -9,16 +9,18 @@
 //!   rate, and several are needed, because a client may have a slow network of its own.
 
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
+use std::net::IpAddr;
 use std::time::Duration;
+use std::{fmt, io};
 
 use longhaul_config::units::{Rate, show_duration};
 use longhaul_config::{Link, Settings};
 use serde::{Deserialize, Serialize};
 
 use super::estimate::{Estimate, per_second, percentile, suggest, two_digits};
-use super::kernel::{Connection, ConnectionId};
+use super::kernel::{Connection, ConnectionId, Kernel};
 use super::proposal::{Direction, proposed_line};
+use super::watched::Watched;
 
 /// The conditions of a warning.
 struct Rule {
@@ -58,7 +60,7 @@ const RULE: Rule = Rule {
 /// A value of `link:` that is off by half or more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Off {
+pub(crate) enum Off {
     /// The measured value is below half of the configured one.
     Below,
     /// The measured value is above twice the configured one.
@@ -82,14 +84,14 @@ pub struct Noticed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Misfit {
     /// The values that differ, at least one.
-    pub values: Vec<Differing>,
+    pub(crate) values: Vec<Differing>,
     /// The line for the configuration that fits.
-    pub line: String,
+    pub(crate) line: String,
 }
 
 /// A value of `link:` that differs from the measured one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Differing {
+pub(crate) struct Differing {
     /// Its key below `link`.
     pub key: String,
     /// The direction in which it differs.
@@ -121,6 +123,8 @@ impl fmt::Display for Misfit {
 /// The readings of the last minutes.
 #[derive(Debug)]
 pub struct Passive {
+    watched: Watched,
+    kernel: Option<Kernel>,
     link: Link,
     direction: Direction,
     /// The connections and the full transfers that are needed.
@@ -142,6 +146,8 @@ impl Passive {
     /// Begins without readings.
     pub fn of(settings: &Settings) -> Self {
         Self {
+            watched: Watched::of(settings),
+            kernel: None,
             link: settings.link,
             direction: Direction::of(settings),
             needed: if settings.role.is_alone() { RULE.of_clients } else { RULE.of_a_pair },
@@ -153,8 +159,31 @@ impl Passive {
         }
     }
 
+    /// Returns true if `settings` have the same link and the same way to measure it.
+    pub fn describes(&self, settings: &Settings) -> bool {
+        (self.link, &self.watched) == (settings.link, &Watched::of(settings))
+    }
+
+    /// Reads the connections of now, at the time `at` since the start. `local` holds the addresses of this host.
+    ///
+    /// # Errors
+    /// The kernel gives no figures.
+    pub fn read(&mut self, at: Duration, local: &[IpAddr]) -> io::Result<Noticed> {
+        if self.watched.is_nothing() {
+            return Ok(Noticed::default());
+        }
+        let kernel = match self.kernel.take() {
+            Some(kernel) => kernel,
+            None => Kernel::open()?,
+        };
+        let mut connections = kernel.connections()?;
+        self.kernel = Some(kernel);
+        connections.retain(|connection| self.watched.includes(&connection.id, local));
+        Ok(self.add(at, &connections))
+    }
+
     /// Adds the connections that cross the link as they are at the time `at` since the start. Returns the link of now.
-    pub fn add(&mut self, at: Duration, connections: &[Connection]) -> Noticed {
+    fn add(&mut self, at: Duration, connections: &[Connection]) -> Noticed {
         let slow = |connection: &&Connection| connection.min_rtt_us.is_some_and(|rtt| rtt >= RULE.shortest_rtt_us);
         let connections: Vec<Connection> = connections.iter().filter(slow).copied().collect();
         self.remember(at, &connections);

@@ -12,7 +12,7 @@ const WEB_PORTS: [u16; 2] = [80, 443];
 
 /// The connections that cross the link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Watched {
+pub(super) enum Watched {
     /// Those that come in at these ports.
     From(BTreeSet<u16>),
     /// Those that this box opens to one of these ports, at the address beside it if that is known.
@@ -21,7 +21,7 @@ pub enum Watched {
 
 impl Watched {
     /// Returns the choice for `settings`: clients' connections of a single box, or those of a pair's ends.
-    pub fn of(settings: &Settings) -> Self {
+    pub(crate) fn of(settings: &Settings) -> Self {
         match &settings.role {
             Role::Edge => {
                 let listen = &settings.listen;
@@ -45,7 +45,7 @@ impl Watched {
 
     /// Returns true if no connection can be chosen.
     #[must_use]
-    pub fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         match self {
             Self::From(ports) => ports.is_empty(),
             Self::To(ends) => ends.is_empty(),
@@ -54,7 +54,7 @@ impl Watched {
 
     /// Returns true if the connection crosses the link. Connections within this host do not: `local` holds its
     /// addresses.
-    pub fn includes(&self, id: &ConnectionId, local: &[IpAddr]) -> bool {
+    pub(crate) fn includes(&self, id: &ConnectionId, local: &[IpAddr]) -> bool {
         let remote = id.remote.ip();
         if remote.is_loopback() || local.contains(&remote) {
             return false;

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use dns::{DnsReport, ResolverReport};
 pub use folders::default_folder;
 use folders::{SERVICE_FOLDER, folders_of_runs};
-pub use pages::{Outcome, PageLoad, PageReport};
+pub use pages::{PageLoad, PageReport};
 pub use set_up::{CacheReport, CertificateReport, LinkReport, SetUp};
 
 use crate::compare::Compared;

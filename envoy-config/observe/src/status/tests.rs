@@ -4,7 +4,7 @@ use super::*;
 use crate::Endpoint;
 use crate::compare::{Difference, Differences, Figures, Median};
 use crate::measure::Misfit;
-use crate::report::{DnsReport, Outcome, PageLoad, SetUp};
+use crate::report::{DnsReport, PageLoad, SetUp};
 
 const DAY_S: i64 = 24 * 60 * 60;
 const PROXY: &str = "198.51.100.12";
@@ -71,15 +71,9 @@ pub(super) fn hostile(text: &str) -> Status {
     status.dns = Some(DnsCounts::of(&Scrape::parse(&counts), true));
     let counts = format!("longhaul_url_rewrite_urls_left_total{{reason={text:?}}} 1\n");
     status.traffic = Some(Traffic::of("edge", &Scrape::parse(&counts)));
-    let load = PageLoad {
-        outcome: Outcome::RewrittenInPart,
-        status: 200,
-        first_byte_ms: None,
-        duration_ms: 1,
-        moved: Some(1),
-        left: vec![(text.to_owned(), 1)],
-        bail_out: Some(text.to_owned()),
-    };
+    let mut load = PageLoad::parse("200 - 1 1 cut -").unwrap();
+    load.left = vec![(text.to_owned(), 1)];
+    load.bail_out = Some(text.to_owned());
     status.last_pages = vec![PageReport { number: 1, load }];
     status.problems = problems(&status, &Machine { now_s: 89 * DAY_S, ..here() });
     status
