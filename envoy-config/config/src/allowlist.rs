@@ -3,8 +3,9 @@
 //! The DNS server reads these files itself. `longhaul check` reads them too, so that it can refuse a bad line with its
 //! place before anything starts.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
+use std::path::PathBuf;
+use std::{fmt, fs};
 
 use idna::AsciiDenyList;
 use idna::uts46::{DnsLength, Hyphens, Uts46};
@@ -25,7 +26,7 @@ pub enum NamePattern {
 
 /// A bad place in a list file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListError {
+pub(crate) struct ListError {
     /// The line, from 1.
     pub line: usize,
     /// The column, from 1, in characters.
@@ -38,7 +39,7 @@ pub struct ListError {
 
 /// A fault of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineError {
+pub(crate) enum LineError {
     /// The name in it.
     Name(NameError),
     /// A line of a hosts file that does not begin with an address.
@@ -86,7 +87,7 @@ const MAX_ERRORS: usize = 5;
 
 impl NamePattern {
     /// Reads one entry.
-    pub fn parse(text: &str) -> Result<Self, NameError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, NameError> {
         if let Some(name) = text.strip_prefix('=') {
             return HostName::parse(name).map(Self::Exact);
         }
@@ -109,7 +110,7 @@ impl fmt::Display for NamePattern {
 
 /// The contents of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ListSummary {
+pub(crate) struct ListSummary {
     /// Names in it, duplicates counted twice.
     pub names: usize,
     /// True if a comment in the list says that it may be empty.
@@ -142,9 +143,15 @@ fn is_address(text: &str) -> bool {
     }
 }
 
+/// Returns the number of names in files of names. Files that cannot be read count nothing.
+pub fn listed_names(lists: &[PathBuf]) -> usize {
+    let texts = lists.iter().filter_map(|list| fs::read_to_string(list).ok());
+    texts.filter_map(|text| check(&text).ok()).map(|list| list.names).sum()
+}
+
 /// Checks every line by the DNS server's rules (`coredns-plugin/names`), and returns at most `MAX_ERRORS` errors. A
 /// response policy zone is one error.
-pub fn check(text: &str) -> Result<ListSummary, Vec<ListError>> {
+pub(crate) fn check(text: &str) -> Result<ListSummary, Vec<ListError>> {
     let mut summary = ListSummary { names: 0, may_be_empty: false };
     let mut errors = Vec::new();
     let mut format = None;

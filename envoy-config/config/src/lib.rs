@@ -5,14 +5,14 @@
 //! parser collects all problems ([`diagnostic`]), so an operator sees them at once.
 
 mod access_log;
-pub mod allowlist;
+mod allowlist;
 mod certificate;
 mod contradictions;
 pub mod diagnostic;
 pub mod keys;
 mod link_model;
 mod load;
-pub mod names;
+mod names;
 mod no_effect;
 mod overrides;
 mod peer_name;
@@ -27,14 +27,16 @@ pub mod units;
 mod validity;
 mod yaml;
 
-pub use access_log::AccessLog;
-pub use diagnostic::FileHashes;
-pub use link_model::{DeltaGain, LinkClass, LinkModel, bandwidth_delay_product};
-pub use load::{LoadError, Loaded, load, load_text};
-pub use names::{Host, HostName, HostPort};
-pub use overrides::{Override, OverrideValue, Overrides, TransportKey, ValueKind};
-pub use peer_name::{PeerName, PeerNameError};
-pub use settings::*;
-pub use share::Share;
-pub use sockets::{Family, NotSockets, Sockets, overlap, reaches};
-pub use validity::{Lifetime, Validity};
+pub use {
+    access_log::AccessLog,
+    allowlist::listed_names,
+    link_model::{LinkClass, LinkModel, delta_saving},
+    load::{LoadError, Loaded, load, load_text},
+    names::{Host, HostName, HostPort, NameError},
+    overrides::{Override, OverrideValue, TransportKey},
+    peer_name::PeerName,
+    settings::*,
+    share::Share,
+    sockets::{Family, NotSockets, Sockets, overlap, reaches},
+    validity::{Lifetime, Validity},
+};

@@ -6,7 +6,6 @@
 
 use std::time::Duration;
 
-use crate::units::Rate;
 use crate::{CompressionLevel, Delta, Link, Price, Settings, units};
 
 /// Bytes of the reference page.
@@ -96,24 +95,24 @@ const LEAST_PART_OF_ROUND_TRIP: u32 = 20;
 
 /// The gain of pages that cross the link as differences from other pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeltaGain {
+struct DeltaGain {
     /// The time of the link that a page saves.
-    pub saved: Duration,
+    saved: Duration,
     /// True if that is worth the work.
-    pub pays: bool,
+    pays: bool,
 }
 
 impl DeltaGain {
     /// Estimates the gain on `link`.
-    pub fn of(link: &Link) -> Self {
+    fn of(link: &Link) -> Self {
         let saved = link.down.time_for(DELTA_SAVES_BYTES);
         Self { saved, pays: link.price == Price::Metered || saved > link.rtt / LEAST_PART_OF_ROUND_TRIP }
     }
+}
 
-    /// Describes the gain, for `longhaul check`.
-    pub fn words(self) -> String {
-        format!("they save {} of the link for a page", units::show_duration(round_to_millis(self.saved)))
-    }
+/// Describes the gain of pages that cross the link as differences from other pages.
+pub fn delta_saving(link: &Link) -> String {
+    format!("they save {} of the link for a page", units::show_duration(round_to_millis(DeltaGain::of(link).saved)))
 }
 
 impl Settings {
@@ -134,18 +133,14 @@ fn round_to_millis(time: Duration) -> Duration {
     Duration::from_millis(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Returns the bandwidth-delay product in bytes.
-pub fn bandwidth_delay_product(rate: Rate, rtt: Duration) -> u64 {
-    rate.bytes_in(rtt)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Price;
+    use crate::units::Rate;
 
     fn model(rtt_ms: u64, down_kbit: u64) -> LinkModel {
-        let rate = |kbit| Rate::from_bits_per_second(kbit * 1000);
+        let rate = |kbit| Rate { bits_per_second: kbit * 1000 };
         LinkModel::of(&Link {
             rtt: Duration::from_millis(rtt_ms),
             down: rate(down_kbit),
@@ -181,7 +176,7 @@ mod tests {
     #[test]
     fn deltas_pay_where_bytes_take_time_or_money() {
         let link = |rtt_ms, kbit: u64, price| {
-            let rate = Rate::from_bits_per_second(kbit * 1000);
+            let rate = Rate { bits_per_second: kbit * 1000 };
             Link { rtt: Duration::from_millis(rtt_ms), down: rate, up: rate, price }
         };
         for (rtt_ms, kbit, pays) in
@@ -190,7 +185,6 @@ mod tests {
             assert_eq!(DeltaGain::of(&link(rtt_ms, kbit, Price::Free)).pays, pays, "{rtt_ms} ms, {kbit} kbit/s");
             assert!(DeltaGain::of(&link(rtt_ms, kbit, Price::Metered)).pays);
         }
-        let ship = DeltaGain::of(&link(700, 2_000, Price::Free));
-        assert_eq!(ship.words(), "they save 62ms of the link for a page");
+        assert_eq!(delta_saving(&link(700, 2_000, Price::Free)), "they save 62ms of the link for a page");
     }
 }

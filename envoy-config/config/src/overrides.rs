@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::units::Bytes;
 
 /// The operator's own values, by key. Each value has been checked for its kind and range.
-pub type Overrides = BTreeMap<TransportKey, Override>;
+pub(crate) type Overrides = BTreeMap<TransportKey, Override>;
 
 /// One overridden value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum OverrideValue {
 
 /// The kind of value that a key accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ValueKind {
+pub(crate) enum ValueKind {
     /// A size such as `64kib`, in this range.
     Bytes {
         /// Smallest.

@@ -24,7 +24,7 @@ pub enum PeerName {
 
 /// The reason why a text is not such a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PeerNameError {
+pub(crate) enum PeerNameError {
     /// It is not a DNS name.
     #[error("{0}")]
     Name(NameError),
@@ -44,7 +44,7 @@ impl PeerName {
     ///
     /// # Errors
     /// The text is neither a DNS name, nor `*.` and a DNS name, nor a SPIFFE ID, nor its beginning and a `*`.
-    pub fn parse(text: &str) -> Result<Self, PeerNameError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, PeerNameError> {
         if let Some(rest) = text.strip_prefix(SPIFFE) {
             return spiffe(text, rest);
         }

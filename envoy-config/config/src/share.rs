@@ -13,7 +13,8 @@ pub const BUCKETS: u8 = 100;
 /// A share of the clients in percent, at most half of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    percent: u8,
+    /// The percents, from 1 to 50.
+    pub percent: u8,
 }
 
 impl Share {
@@ -23,28 +24,18 @@ impl Share {
     pub(crate) const MOST: u8 = BUCKETS / 2;
 
     /// Parses a share such as `5%`. Returns None for anything else and beyond the bounds.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let percent = text.strip_suffix('%')?.trim_end().parse().ok()?;
         (Self::LEAST..=Self::MOST).contains(&percent).then_some(Self { percent })
     }
 
-    /// Returns the share in percent.
+    /// Returns the hashes of the clients of a group.
     #[must_use]
-    pub fn percent(self) -> u8 {
-        self.percent
-    }
-
-    /// Returns the hashes of clients that pass untouched.
-    #[must_use]
-    pub fn direct(self) -> Range<u8> {
-        0..self.percent
-    }
-
-    /// Returns the hashes of clients that Longhaul serves and that are measured beside the others.
-    #[must_use]
-    pub fn accelerated(self) -> Range<u8> {
-        self.percent..2 * self.percent
+    pub fn hashes(self, group: Group) -> Range<u8> {
+        match group {
+            Group::Direct => 0..self.percent,
+            Group::Accelerated => self.percent..2 * self.percent,
+        }
     }
 }
 
@@ -61,6 +52,9 @@ pub enum Group {
 }
 
 impl Group {
+    /// Both groups.
+    pub const BOTH: [Self; 2] = [Self::Direct, Self::Accelerated];
+
     /// Returns the prefix by which the packet rules mark the copies of the group.
     #[must_use]
     pub fn prefix(self) -> &'static str {
@@ -68,12 +62,6 @@ impl Group {
             Self::Direct => "longhaul-direct",
             Self::Accelerated => "longhaul-accelerated",
         }
-    }
-
-    /// Returns the group whose copies have this prefix.
-    #[must_use]
-    pub fn of_prefix(prefix: &[u8]) -> Option<Self> {
-        [Self::Direct, Self::Accelerated].into_iter().find(|group| group.prefix().as_bytes() == prefix)
     }
 }
 
@@ -83,12 +71,12 @@ mod tests {
 
     #[test]
     fn a_share_has_a_percent_sign_and_leaves_room_for_a_second_group() {
-        let percent = |text| Share::parse(text).map(Share::percent);
+        let percent = |text| Share::parse(text).map(|share| share.percent);
         assert_eq!((percent("1%"), percent("5 %"), percent("50%")), (Some(1), Some(5), Some(50)));
         for wrong in ["", "%", "5", "0%", "51%", "-1%", "2.5%", "300%", "5%%"] {
             assert_eq!(percent(wrong), None, "{wrong}");
         }
         let most = Share::parse("50%").unwrap();
-        assert_eq!((most.direct(), most.accelerated()), (0..50, 50..BUCKETS));
+        assert_eq!((most.hashes(Group::Direct), most.hashes(Group::Accelerated)), (0..50, 50..BUCKETS));
     }
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 /// A rate in bits per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate {
-    bits_per_second: u64,
+    /// The bits per second.
+    pub bits_per_second: u64,
 }
 
 /// A number of bytes.
@@ -16,16 +17,6 @@ pub struct Rate {
 pub struct Bytes(pub u64);
 
 impl Rate {
-    /// Makes a rate from bits per second.
-    pub const fn from_bits_per_second(bits_per_second: u64) -> Self {
-        Self { bits_per_second }
-    }
-
-    /// Returns the bits per second.
-    pub const fn bits_per_second(self) -> u64 {
-        self.bits_per_second
-    }
-
     /// Returns the bytes that this rate carries in `time`, rounded down. Saturates.
     pub fn bytes_in(self, time: Duration) -> u64 {
         let bits = u128::from(self.bits_per_second).saturating_mul(time.as_micros()) / 1_000_000;
@@ -105,7 +96,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
 
 /// Parses `20mbit`, `0.5mbit`, `78kbit`.
 pub(crate) fn parse_rate(text: &str) -> Result<Rate, UnitError> {
-    parse(text, &[RATE_UNITS]).map(Rate::from_bits_per_second)
+    parse(text, &[RATE_UNITS]).map(|bits_per_second| Rate { bits_per_second })
 }
 
 /// Parses `256kib`, `1gib`, `100mb`.
@@ -221,9 +212,9 @@ mod tests {
         assert_eq!(parse_duration("600ms"), Ok(Duration::from_millis(600)));
         assert_eq!(parse_duration("1.5 s"), Ok(Duration::from_millis(1500)));
         assert_eq!(parse_duration("1d"), Ok(Duration::from_hours(24)));
-        assert_eq!(parse_rate("20mbit"), Ok(Rate::from_bits_per_second(20_000_000)));
-        assert_eq!(parse_rate("0.5Mbit"), Ok(Rate::from_bits_per_second(500_000)));
-        assert_eq!(parse_rate("0.1gbit"), Ok(Rate::from_bits_per_second(100_000_000)));
+        assert_eq!(parse_rate("20mbit"), Ok(Rate { bits_per_second: 20_000_000 }));
+        assert_eq!(parse_rate("0.5Mbit"), Ok(Rate { bits_per_second: 500_000 }));
+        assert_eq!(parse_rate("0.1gbit"), Ok(Rate { bits_per_second: 100_000_000 }));
         assert_eq!(parse_bytes("1gib"), Ok(Bytes(1 << 30)));
         assert_eq!(parse_bytes("1gb"), Ok(Bytes(1_000_000_000)));
         assert_eq!(parse_bytes("0b"), Ok(Bytes(0)));
@@ -252,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_rate_and_a_time_give_bytes() {
-        let rate = Rate::from_bits_per_second(20_000_000);
+        let rate = Rate { bits_per_second: 20_000_000 };
         assert_eq!(rate.bytes_in(Duration::from_millis(600)), 1_500_000);
         assert_eq!(rate.time_for(1_500_000), Duration::from_millis(600));
     }

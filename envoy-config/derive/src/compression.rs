@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     fn link(rtt_ms: u64, down_kbit: u64) -> Link {
-        let down = Rate::from_bits_per_second(down_kbit * 1000);
+        let down = Rate { bits_per_second: down_kbit * 1000 };
         Link { rtt: Duration::from_millis(rtt_ms), down, up: down, price: Price::Free }
     }
 

@@ -200,8 +200,8 @@ mod tests {
     use super::*;
 
     fn link(rtt: Duration, up: u64) -> Link {
-        let down = Rate::from_bits_per_second(20_000_000);
-        Link { rtt, down, up: Rate::from_bits_per_second(up), price: Price::Free }
+        let down = Rate { bits_per_second: 20_000_000 };
+        Link { rtt, down, up: Rate { bits_per_second: up }, price: Price::Free }
     }
 
     fn of(grounds: u16, when_down: WhenDown) -> Failover {

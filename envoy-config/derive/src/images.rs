@@ -7,7 +7,7 @@ use longhaul_config::units::Rate;
 use longhaul_config::{Cache, ImagesWish, Link, Price, Settings};
 
 /// The fastest link on which `page.images: auto` recodes images.
-const FASTEST: Rate = Rate::from_bits_per_second(2_000_000);
+const FASTEST: Rate = Rate { bits_per_second: 2_000_000 };
 
 /// The choice for images, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]

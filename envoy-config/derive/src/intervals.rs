@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     fn of(price: Price) -> Intervals {
-        let down = Rate::from_bits_per_second(20_000_000);
+        let down = Rate { bits_per_second: 20_000_000 };
         Intervals::of(&Link { rtt: Duration::from_millis(600), down, up: down, price }, &Role::Edge)
     }
 

@@ -18,13 +18,15 @@ mod value;
 mod warm;
 mod windows;
 
-pub use capacity::{Capacity, Reasoned};
-pub use compression::{Compressors, LevelInUse};
-pub use failover::{Ejection, Failover};
-pub use host::{CongestionControls, HostFacts};
-pub use images::ImagesChoice;
-pub use table::{Derived, derive, offers_http3};
-pub use target::{TargetChoice, TargetKind};
-pub use timers::{Timer, Timers, Traffic, pair_check};
-pub use value::{CongestionControl, Origin, Row, Value};
-pub use warm::{Carrier, Warm};
+pub use {
+    capacity::{Capacity, Reasoned},
+    compression::{Compressors, LevelInUse},
+    failover::{Ejection, Failover},
+    host::{CongestionControls, HostFacts},
+    images::ImagesChoice,
+    table::{Derived, derive, offers_http3},
+    target::{TargetChoice, TargetKind},
+    timers::{Timer, Timers, Traffic, pair_check},
+    value::{CongestionControl, Origin, Row, Value},
+    warm::{Carrier, Warm},
+};

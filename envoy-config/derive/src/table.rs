@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use longhaul_config::units::{Bytes, show_duration};
-use longhaul_config::{Link, LinkModel, OverrideValue, Settings, TransportKey, bandwidth_delay_product};
+use longhaul_config::{Link, LinkModel, OverrideValue, Settings, TransportKey};
 
 use super::bounds::Bounds;
 use super::capacity::Capacity;
@@ -107,14 +107,8 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let rtt_text = show_duration(rtt);
     let intervals = Intervals::of(&settings.link, &settings.role);
 
-    let bdp_down = table.bytes(
-        TransportKey::BdpDown,
-        bandwidth_delay_product(down, rtt),
-        format!("{down} x {rtt_text} / 8"),
-        RFC_6349,
-    );
-    let bdp_up =
-        table.bytes(TransportKey::BdpUp, bandwidth_delay_product(up, rtt), format!("{up} x {rtt_text} / 8"), RFC_6349);
+    let bdp_down = table.bytes(TransportKey::BdpDown, down.bytes_in(rtt), format!("{down} x {rtt_text} / 8"), RFC_6349);
+    let bdp_up = table.bytes(TransportKey::BdpUp, up.bytes_in(rtt), format!("{up} x {rtt_text} / 8"), RFC_6349);
     let congestion_control = table.congestion_control(host);
     let initial_window = table.initial_window(bdp_down.value);
     let window_clamp = table.window_clamp();

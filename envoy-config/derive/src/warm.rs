@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     fn link(rtt_ms: u64, down: u64, up: u64, price: Price) -> Link {
-        let rate = Rate::from_bits_per_second;
+        let rate = |bits_per_second| Rate { bits_per_second };
         Link { rtt: Duration::from_millis(rtt_ms), down: rate(down), up: rate(up), price }
     }
 

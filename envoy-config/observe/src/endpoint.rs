@@ -43,7 +43,7 @@ impl fmt::Display for Endpoint {
 }
 
 /// Returns the page at `path` of the program on `socket`. None if there is none, or if the child does not respond in time.
-pub fn page_at(socket: SocketAddr, path: &str) -> Option<String> {
+pub(crate) fn page_at(socket: SocketAddr, path: &str) -> Option<String> {
     let mut response = agent().get(format!("http://{socket}{path}")).call().ok()?;
     (response.status() == 200).then(|| response.body_mut().read_to_string().ok()).flatten()
 }

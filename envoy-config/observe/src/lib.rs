@@ -24,8 +24,10 @@ pub mod status;
 pub mod table;
 mod unix_http;
 
-pub use disk::free_disk;
-pub use endpoint::{Endpoint, agent, page_at, serves};
-pub use open_files::OpenFiles;
-pub use scrape::{Scrape, joined};
-pub use unix_http::TIMEOUT;
+pub use {
+    disk::free_disk,
+    endpoint::{Endpoint, agent, serves},
+    open_files::OpenFiles,
+    scrape::{Scrape, joined},
+    unix_http::{NoPage, TIMEOUT},
+};

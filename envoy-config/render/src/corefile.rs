@@ -240,7 +240,7 @@ fn plugin_properties(settings: &Settings) -> Vec<String> {
         lines.push(format!("bypass {}", joined(&dns.bypass)));
     }
     if let Some(share) = settings.compare {
-        lines.push(format!("compare {} {SEED}", share.percent()));
+        lines.push(format!("compare {} {SEED}", share.percent));
     }
     if !settings.upstream.allow_private.is_empty() {
         lines.push(format!("allow_private {}", joined(&settings.upstream.allow_private)));

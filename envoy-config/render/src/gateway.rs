@@ -9,7 +9,8 @@ use serde::Serialize;
 use url_rewriting::Limits;
 
 use super::engine::{Engine, RenderError};
-use super::filters::{self, filter_config};
+use super::filters;
+use super::filters::url_rewrite::filter_config;
 use super::tree::RenderedTree;
 
 /// A control plane of gateways that run on Envoy.
@@ -52,7 +53,7 @@ pub enum GatewayError {
 
 /// A feature that a gateway lacks.
 #[derive(Debug, Serialize)]
-pub struct Limit {
+pub(crate) struct Limit {
     /// The feature of Longhaul.
     pub what: &'static str,
     /// The state of it in Envoy Gateway.
@@ -62,7 +63,7 @@ pub struct Limit {
 }
 
 /// The features that neither control plane can express. `deploy/gateway/README.md` has the same table.
-pub const LIMITS: &[Limit] = &[
+const LIMITS: &[Limit] = &[
     Limit {
         what: "a filter is replaced while connections stay (ECDS)",
         envoy_gateway: "no: a change replaces the listener, and connections drain",

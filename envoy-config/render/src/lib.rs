@@ -36,17 +36,17 @@ mod parent;
 mod tree;
 mod view;
 
-pub use artifacts::{Artifacts, ImageSockets, Modules, NearSockets, WasmModule};
-pub use corefile::{CorefileContext, corefile};
-pub use corefile::{DNS_FAILURES, DnsFailure};
-pub use engine::RenderError;
-pub use filters::{FILTERS, Filter, filter_config};
-pub use gateway::{ControlPlane, Gateway, GatewayError, LIMITS, Limit, gateway};
-pub use guard::Guard;
-pub use guard::Refused;
-pub use images::FILE as IMAGES_FILE;
-pub use tree::{ModuleCopy, RenderedTree};
-pub use view::{HANDSHAKE_MARK, PAGE_MARK};
+pub use {
+    artifacts::{Artifacts, ImageSockets, Modules, NearSockets, WasmModule},
+    corefile::{CorefileContext, DNS_FAILURES, DnsFailure, corefile},
+    engine::RenderError,
+    filters::{FILTERS, Filter, url_rewrite::filter_config},
+    gateway::{ControlPlane, Gateway, GatewayError, gateway},
+    guard::{Guard, Refused},
+    images::FILE as IMAGES_FILE,
+    tree::{ModuleCopy, RenderedTree},
+    view::{PAGE_MARK, pair::HANDSHAKE_MARK},
+};
 
 use engine::Engine;
 use longhaul_config::{Remote, Role, Settings, WhenDown};

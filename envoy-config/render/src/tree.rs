@@ -6,8 +6,10 @@ use std::path::PathBuf;
 /// The rendered files, by their path below [`super::Artifacts::root`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RenderedTree {
-    files: BTreeMap<String, String>,
-    modules: Vec<ModuleCopy>,
+    /// The files with their content.
+    pub files: BTreeMap<String, String>,
+    /// The modules to copy before any file is written.
+    pub modules: Vec<ModuleCopy>,
 }
 
 /// A copy of a module. It must be in the tree before the file that names it.
@@ -41,19 +43,9 @@ impl RenderedTree {
         self
     }
 
-    /// Returns every file, by path.
-    pub fn files(&self) -> &BTreeMap<String, String> {
-        &self.files
-    }
-
     /// Returns the content of one file.
     pub fn get(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(String::as_str)
-    }
-
-    /// Returns the modules to copy before any file is written.
-    pub fn modules(&self) -> &[ModuleCopy] {
-        &self.modules
     }
 
     /// Returns the files in the order in which they may be written while Envoy runs. Files that are not Envoy's come

@@ -13,7 +13,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 /// The bounds of a round-trip time. A value beyond them has the wrong unit.
 const RTT: ValueType = Time { min: Duration::from_micros(1), max: Duration::from_mins(1) };
-const RATE: ValueType = RateFrom { min: Rate::from_bits_per_second(1_000) };
+const RATE: ValueType = RateFrom { min: Rate { bits_per_second: 1_000 } };
 /// A switch, in either spelling.
 const SWITCH: ValueType = Words(&["off", "false", "on", "true"]);
 

@@ -63,7 +63,7 @@ fn a_value_outside_its_range_is_refused() {
                 let micros = |time: Duration| format!("{}us", time.as_micros());
                 (vec![micros(min), micros(max)], micros(max + Duration::from_micros(1)))
             }
-            ValueType::Rate { min } => (vec![min.to_string()], format!("{}bit", min.bits_per_second() - 1)),
+            ValueType::Rate { min } => (vec![min.to_string()], format!("{}bit", min.bits_per_second - 1)),
             ValueType::Words(words) => (words.iter().map(|word| (*word).to_owned()).collect(), "nonsense".to_owned()),
             ValueType::Boolean => (vec!["true".to_owned(), "false".to_owned()], "nonsense".to_owned()),
             ValueType::Form(_) => continue,

@@ -22,7 +22,8 @@ use super::settings::{
     Acme, Cache, Compress, Dns, DrainTimes, Images, Limits, Link, Listen, Page, Proxy, Rewrite, Role, Termination,
     Tracing, Upstream, Workers,
 };
-use crate::{Overrides, Share};
+use crate::Share;
+use crate::overrides::Overrides;
 
 /// The groups of the file. A group with a problem is None, so that no later check uses half of it.
 pub(super) struct Draft {

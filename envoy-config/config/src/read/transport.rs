@@ -1,8 +1,8 @@
 //! `transport`: overrides of derived values. Each has the kind and the range of its key.
 
+use crate::overrides::{Override, OverrideValue, Overrides, TransportKey, ValueKind};
 use crate::reader::{Reader, Section, Setting};
 use crate::units::{Bytes, show_duration};
-use crate::{Override, OverrideValue, Overrides, TransportKey, ValueKind};
 use std::time::Duration;
 
 /// The longest name. The kernel's `TCP_CA_NAME_MAX` of 16 includes the final zero.

@@ -13,20 +13,13 @@ mod tls;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::Overrides;
 use crate::names::Host;
+use crate::overrides::Overrides;
 use crate::share::Share;
 use crate::sockets::Family;
 use crate::units::Bytes;
 
-pub use dns::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolicy, Ttl};
-pub use link::{Link, Price};
-pub use listen::{DrainTimes, Intercept, Listen, PageListen, Proxy, Upstream};
-pub use page::{
-    Cache, Compress, CompressionLevel, Delta, ImageLimits, Images, ImagesWish, Level, Page, Rewrite, TargetWish,
-};
-pub use role::{Ground, Identity, PipeTransport, Remote, Role, RoleName, Udp443, WhenDown};
-pub use tls::{Acme, ChallengeResponses, Termination};
+pub use {dns::*, link::*, listen::*, page::*, role::*, tls::*};
 
 /// One checked `longhaul.yaml`.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,4 +1,4 @@
-//! The commands that show what a box does: `status`, `log` and `measure`. [`longhaul_observe`] has their answers.
+//! The commands that show what a box does: `status`, `log` and `measure`. [`longhaul_observe`] holds what they print.
 
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
@@ -50,9 +50,9 @@ pub(super) fn status(arguments: &Status) -> Outcome {
     };
     let status = gather(report);
     if arguments.json {
-        print_json(status.json())?
+        print_json(status.json())?;
     } else {
-        print(&status.text())?
+        print(&status.text())?;
     }
     if status.is_ok() { Ok(()) } else { Err(FAILED) }
 }
@@ -67,8 +67,8 @@ fn print_json(json: serde_json::Result<String>) -> Outcome {
 #[derive(clap::Args)]
 pub(super) struct Log {
     /// The access log; - reads standard input, and none the log of the running box
-    #[arg(value_name = "LOG")]
-    log: Option<PathBuf>,
+    #[arg(value_name = "LOG", id = "log")]
+    file: Option<PathBuf>,
     /// Only requests that took this long or longer, with the part that took the time
     #[arg(long, value_name = "TIME", value_parser = slow_limit, num_args = 0..=1, require_equals = true, default_missing_value = SLOW)]
     slow: Option<u64>,
@@ -101,7 +101,7 @@ pub(super) fn log(arguments: &Log) -> Outcome {
     let choice =
         Choice { slow_ms: arguments.slow, left: arguments.left, site: arguments.site.clone(), json: arguments.json };
     let mut output = Output::new(choice, slow_limit(SLOW).unwrap_or(u64::MAX));
-    match &arguments.log {
+    match &arguments.file {
         Some(path) if path.as_os_str() == "-" => {
             for line in io::stdin().lock().split(b'\n') {
                 match line {

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use clap::Subcommand;
 use longhaul_config::load;
-use longhaul_config::names::{HostName, HostPort};
+use longhaul_config::{HostName, HostPort};
 
 use super::{ConfigFile, FAILED, Outcome, fail, load_or_refuse, print};
 use crate::pair::{self, AUTHORITY_KEY, Added, Folder, GROUND, Line, LinkText, Peers, Site, Verdict};

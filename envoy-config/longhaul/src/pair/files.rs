@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use longhaul_config::names::{Host, HostName, HostPort};
+use longhaul_config::{Host, HostName, HostPort};
 
 /// The authority's certificate, which each end has.
 pub(super) const AUTHORITY: &str = "pair-ca.pem";

@@ -13,7 +13,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use longhaul_config::names::{HostName, HostPort};
+use longhaul_config::{HostName, HostPort};
 
 use super::authority::{Authority, AuthorityError, Issued};
 use super::files::{self, AUTHORITY, GROUND, Site};

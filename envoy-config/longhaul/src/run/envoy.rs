@@ -95,7 +95,7 @@ pub(super) fn is_watched(path: &str) -> bool {
 
 /// Counts the files of the tree that Envoy watches.
 pub(super) fn watched(tree: &RenderedTree) -> usize {
-    tree.files().keys().filter(|path| is_watched(path)).count()
+    tree.files.keys().filter(|path| is_watched(path)).count()
 }
 
 impl Envoy {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::{fs, io, thread};
 
-use longhaul_config::{FileHashes, Role, Settings};
+use longhaul_config::diagnostic::FileHashes;
+use longhaul_config::{Role, Settings};
 use longhaul_observe::compare::Compared;
 use longhaul_observe::measure::Noticed;
 use longhaul_observe::report::DnsReport;

@@ -38,7 +38,7 @@ pub(crate) fn write_tree(
 ) -> Result<Written, WriteError> {
     let mut written = Written::default();
     make_folder(root)?;
-    for module in tree.modules() {
+    for module in &tree.modules {
         let to = root.join(&module.to);
         // The name of a module contains its hash, so a file of this name is the same module.
         if !to.is_file() {
@@ -63,8 +63,8 @@ pub(crate) fn write_tree(
 
 /// Removes files that only `earlier` has. Old modules stay: open streams may use them, and a rollback needs them.
 fn remove_leftovers(root: &Path, tree: &RenderedTree, earlier: &RenderedTree) -> Result<(), WriteError> {
-    let kept: BTreeSet<&String> = tree.files().keys().collect();
-    for path in earlier.files().keys().filter(|path| !kept.contains(path)) {
+    let kept: BTreeSet<&String> = tree.files.keys().collect();
+    for path in earlier.files.keys().filter(|path| !kept.contains(path)) {
         let path = root.join(path);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(WriteError { path, error }),

@@ -197,12 +197,12 @@ fn a_new_filter_is_another_file_and_a_known_one_is_not_copied_again() {
     let Some(world) = World::new() else { return };
     let tree = world.config.render();
     let configured = tree.get("ecds/url-rewrite.yaml").unwrap();
-    let place = tree.modules().iter().map(|module| &module.to).find(|to| configured.contains(to.as_str())).unwrap();
+    let place = tree.modules.iter().map(|module| &module.to).find(|to| configured.contains(to.as_str())).unwrap();
     let mut other = world.config.url_rewrite.clone().unwrap();
     other.sha256.replace_range(..4, "0000");
     let mut config = world.config;
     config.url_rewrite = Some(other);
-    assert!(config.render().modules().iter().all(|module| module.to != *place));
+    assert!(config.render().modules.iter().all(|module| module.to != *place));
 }
 
 #[test]

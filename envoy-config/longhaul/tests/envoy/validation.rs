@@ -272,7 +272,7 @@ fn rendering_is_repeatable_and_says_where_values_come_from() {
     assert_eq!(tree, config.render());
     let lds = tree.get("lds.yaml").unwrap();
     assert!(lds.contains("# 50 ms of 20mbit"), "the formula stands beside the value");
-    for (path, text) in tree.files() {
+    for (path, text) in &tree.files {
         assert!(
             text.starts_with("# Longhaul: "),
             "{path} says what it is: {}",

@@ -9,6 +9,8 @@ mod request;
 mod summary;
 mod words;
 
-pub use follow::{Follower, LogError};
-pub use output::{Choice, Output};
 pub(crate) use request::counts;
+pub use {
+    follow::{Follower, LogError},
+    output::{Choice, Output},
+};

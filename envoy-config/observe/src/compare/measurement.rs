@@ -69,7 +69,7 @@ impl Measurement {
 
     /// Returns the figures of both groups.
     pub fn compared(&self) -> Compared {
-        Compared::of(self.share.percent(), self.fault.clone(), &self.comparison)
+        Compared::of(self.share.percent, self.fault.clone(), &self.comparison)
     }
 }
 

@@ -97,7 +97,9 @@ fn copies(mut rest: &[u8]) -> io::Result<Vec<Copy>> {
 
 fn copy(attributes: Vec<PacketNla>) -> Option<Copy> {
     let group = attributes.iter().find_map(|attribute| match attribute {
-        PacketNla::Prefix(prefix) => Group::of_prefix(prefix.as_bytes()),
+        PacketNla::Prefix(prefix) => {
+            Group::BOTH.into_iter().find(|group| group.prefix().as_bytes() == prefix.as_bytes())
+        }
         _ => None,
     })?;
     let packet = attributes.into_iter().find_map(|attribute| match attribute {

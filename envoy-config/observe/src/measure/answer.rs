@@ -68,7 +68,7 @@ impl Answer {
         Self { measured, direction: direction.key(), suggestion, link: *link, role: settings.role.name(), time }
     }
 
-    /// Returns the answer as JSON.
+    /// Returns it as JSON.
     ///
     /// # Errors
     /// None is known.
@@ -76,11 +76,11 @@ impl Answer {
         serde_json::to_string_pretty(self)
     }
 
-    /// Returns the answer in words, for a terminal.
+    /// Returns it in words, for a terminal.
     pub fn text(&self) -> String {
         let Self { measured, link, .. } = self;
         let whose = if self.role == RoleName::Edge { "of clients" } else { "to the other end" };
-        let rate = |bits| Rate::from_bits_per_second(round(bits)).to_string();
+        let rate = |bits| Rate { bits_per_second: round(bits) }.to_string();
         let rtt = |us| show_duration(Duration::from_micros(round(us)));
         let (down, up) = if self.direction == Direction::Up.key() {
             ("not measured; run this command at the ground".to_owned(), known(measured.rate, rate))

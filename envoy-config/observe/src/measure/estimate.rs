@@ -192,7 +192,7 @@ pub(super) fn suggest(measured_rtt_us: Estimate, measured_rate: Estimate, rtt: D
     let configured_us = u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX);
     Suggestion {
         rtt: better(measured_rtt_us, configured_us).map(Duration::from_micros),
-        rate: better(measured_rate, rate.bits_per_second()).map(Rate::from_bits_per_second),
+        rate: better(measured_rate, rate.bits_per_second).map(|bits_per_second| Rate { bits_per_second }),
     }
 }
 
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn a_value_that_fits_is_kept_and_another_is_rounded() {
         let known = |value| Estimate::Known { value, connections: 9 };
-        let rate = Rate::from_bits_per_second;
+        let rate = |bits_per_second| Rate { bits_per_second };
         let beside = |rtt, sent| suggest(rtt, sent, Duration::from_millis(600), rate(20_000_000));
         assert_eq!(beside(known(560_000), known(18_400_000)), Suggestion { rtt: None, rate: None });
         assert_eq!(
@@ -296,7 +296,7 @@ mod tests {
                 samples.add(Duration::from_micros(at), &[one]);
             }
             let measured = samples.estimate(1);
-            let _ = suggest(measured.rtt_us, measured.rate, Duration::from_millis(1), Rate::from_bits_per_second(1));
+            let _ = suggest(measured.rtt_us, measured.rate, Duration::from_millis(1), Rate { bits_per_second: 1 });
         }
     }
 }

@@ -11,5 +11,7 @@ mod passive;
 mod proposal;
 mod watched;
 
-pub use answer::{Answer, measured};
-pub use passive::{Misfit, Noticed, Passive};
+pub use {
+    answer::{Answer, measured},
+    passive::{Misfit, Noticed, Passive},
+};

@@ -230,12 +230,12 @@ impl Passive {
         let configured = self.direction.rate(&self.link);
         let configured_us = u64::try_from(self.link.rtt.as_micros()).unwrap_or(u64::MAX);
         let differences =
-            [off(rtt, of_rtts(RULE.low_percentile), configured_us), off(rate, rate, configured.bits_per_second())];
+            [off(rtt, of_rtts(RULE.low_percentile), configured_us), off(rate, rate, configured.bits_per_second)];
         let readings = if self.streak.0 == differences { self.streak.1.saturating_add(1) } else { 1 };
         self.streak = (differences, readings);
         let noticed = Noticed {
             rtt: rtt.map(|rtt| show_duration(Duration::from_micros(two_digits(rtt)))),
-            rate: rate.map(|rate| Rate::from_bits_per_second(two_digits(rate)).to_string()),
+            rate: rate.map(|rate| Rate { bits_per_second: two_digits(rate) }.to_string()),
             direction: self.direction.key().to_owned(),
             misfit: None,
         };

@@ -16,11 +16,14 @@ use std::path::{Path, PathBuf};
 use longhaul_config::{AccessLog, Settings};
 use serde::{Deserialize, Serialize};
 
-pub use dns::{DnsReport, ResolverReport};
-pub use folders::default_folder;
 use folders::{SERVICE_FOLDER, folders_of_runs};
-pub use pages::{PageLoad, PageReport};
-pub use set_up::{CacheReport, CertificateReport, LinkReport, SetUp};
+pub(crate) use set_up::{CacheReport, CertificateReport, LinkReport};
+pub use {
+    dns::{DnsReport, ResolverReport},
+    folders::default_folder,
+    pages::{PageLoad, PageReport},
+    set_up::SetUp,
+};
 
 use crate::compare::Compared;
 use crate::endpoint::Endpoint;

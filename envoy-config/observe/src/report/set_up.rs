@@ -12,20 +12,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetUp {
     /// The slow link, as the file writes it.
-    pub link: LinkReport,
+    pub(crate) link: LinkReport,
     /// True if there are names to steer.
-    pub lists_names: bool,
+    pub(crate) lists_names: bool,
     /// `proxy.addresses`
-    pub proxy_addresses: Vec<IpAddr>,
+    pub(crate) proxy_addresses: Vec<IpAddr>,
     /// The cache on this machine's disk, if there is one.
-    pub cache: Option<CacheReport>,
+    pub(crate) cache: Option<CacheReport>,
     /// The certificates that Envoy presents, in the order of the file.
-    pub certificates: Vec<CertificateReport>,
+    pub(crate) certificates: Vec<CertificateReport>,
 }
 
 /// The slow link, in the notation of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LinkReport {
+pub(crate) struct LinkReport {
     /// `link.rtt`
     pub rtt: String,
     /// The same in milliseconds.
@@ -38,7 +38,7 @@ pub struct LinkReport {
 
 /// The cache on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CacheReport {
+pub(crate) struct CacheReport {
     /// `cache.dir`
     pub dir: PathBuf,
     /// `cache.size`, in bytes.
@@ -47,7 +47,7 @@ pub struct CacheReport {
 
 /// A certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CertificateReport {
+pub(crate) struct CertificateReport {
     /// Its names, or its place in the pair.
     pub of: String,
     /// Its file.

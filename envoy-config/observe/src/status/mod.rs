@@ -20,13 +20,14 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::compare::Compared;
+use crate::endpoint::page_at;
 use crate::measure::Noticed;
 use crate::report::{
     CacheReport, CertificateReport, ChildReport, LinkReport, PageReport, Refusal, ResolverReport, RunReport, Sockets,
 };
 use crate::scrape::Scrape;
 use crate::unix_http::NoPage;
-use crate::{Endpoint, OpenFiles, free_disk, page_at, serves};
+use crate::{Endpoint, OpenFiles, free_disk, serves};
 use dns::DnsCounts;
 use longhaul_config::Validity;
 use longhaul_config::units::Bytes;

@@ -17,7 +17,7 @@ mod bundling;
 mod cache_admission;
 mod header_compression;
 mod name_budget;
-mod url_rewrite;
+pub(super) mod url_rewrite;
 mod wasm;
 
 use std::collections::BTreeMap;
@@ -28,7 +28,6 @@ use longhaul_derive::Derived;
 use super::artifacts::Artifacts;
 use super::engine::RenderError;
 pub(super) use url_rewrite::capabilities_in_a_gateway;
-pub use url_rewrite::filter_config;
 use wasm::OF_EVERY_FILTER;
 pub(super) use wasm::WasmFilter;
 

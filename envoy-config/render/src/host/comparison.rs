@@ -22,14 +22,15 @@ pub(super) fn pass(share: Share, web: &[Listener]) -> String {
     const WHY: &str = "\t\t# `compare`: these clients pass untouched\n";
     let rule = |family: &str| {
         let ports = ports(web, family, |listener| listener.from)?;
-        Some(format!("\t\ttcp dport {ports} {} accept\n", of_group(family, "saddr", share.direct())))
+        Some(format!("\t\ttcp dport {ports} {} accept\n", of_group(family, "saddr", share.hashes(Group::Direct))))
     };
     std::iter::once(WHY.to_owned()).chain(FAMILIES.into_iter().filter_map(rule)).collect()
 }
 
 /// Returns the rules that let QUIC of the direct group pass.
 pub(super) fn pass_quic(share: Share) -> String {
-    let rule = |family| format!("\t\tudp dport 443 {} accept\n", of_group(family, "saddr", share.direct()));
+    let rule =
+        |family| format!("\t\tudp dport 443 {} accept\n", of_group(family, "saddr", share.hashes(Group::Direct)));
     FAMILIES.map(rule).concat()
 }
 
@@ -37,7 +38,7 @@ pub(super) fn pass_quic(share: Share) -> String {
 /// packets to a client after it is changed back.
 pub(super) fn copies(share: Share, interface: &str, web: &[Listener]) -> String {
     let (mut asked, mut answered) = (String::new(), String::new());
-    let groups = [(Group::Direct, share.direct()), (Group::Accelerated, share.accelerated())];
+    let groups = Group::BOTH.map(|group| (group, share.hashes(group)));
     for family in FAMILIES {
         let (Some(from), Some(to)) = (ports(web, family, |one| one.from), ports(web, family, |one| one.to)) else {
             continue;

@@ -12,9 +12,11 @@ mod routes;
 mod script;
 mod siblings;
 
-pub use machine::{Machine, SYSCTLS};
-pub use nft::TABLE;
-pub use plan::{Action, Plan, Step, plan};
-pub use routes::device_of_neighbour;
-pub use script::script;
-pub use siblings::names as sibling_tables;
+pub use {
+    machine::{Machine, SYSCTLS},
+    nft::TABLE,
+    plan::{Action, Plan, Step, plan},
+    routes::device_of_neighbour,
+    script::script,
+    siblings::names as sibling_tables,
+};

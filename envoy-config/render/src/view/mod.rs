@@ -1,7 +1,7 @@
 //! The values that templates use. Every decision is made here, so a template only places values.
 
 mod challenges;
-mod pair;
+pub(super) mod pair;
 mod parents;
 mod tls;
 mod transport;
@@ -24,7 +24,6 @@ use super::engine::RenderError;
 use super::filters::{self, Positions};
 use super::guard::Guard;
 use super::images::{self, Images};
-pub use pair::HANDSHAKE_MARK;
 use pair::Pair;
 use parents::Parents;
 use tls::{Certificate, TlsListener};

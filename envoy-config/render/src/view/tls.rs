@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use longhaul_config::names::Host;
+use longhaul_config::Host;
 use longhaul_config::{Identity, Intercept, Settings};
 use serde::Serialize;
 

@@ -5,8 +5,7 @@ mod json;
 mod lines;
 mod summary;
 
-pub use all::describe;
-pub use summary::summary;
+pub use {all::describe, summary::summary};
 
 use std::path::PathBuf;
 

@@ -1,12 +1,11 @@
 //! The short output of `check`: what the box will do and why, a line each.
 
 use std::fs;
-use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use longhaul_config::units::show_duration;
 use longhaul_config::{
-    Cache, DeltaGain, Intercept, Level, LinkModel, Price, Settings, Share, Sockets, Validity, allowlist,
+    Cache, Intercept, Level, LinkModel, Price, Settings, Share, Sockets, Validity, delta_saving, listed_names,
 };
 use longhaul_derive::{Compressors, Derived, LevelInUse, TargetKind};
 
@@ -84,15 +83,10 @@ fn clients(settings: &Settings) -> Option<String> {
 }
 
 fn compare(share: Share) -> String {
-    let percent = share.percent();
+    let percent = share.percent;
     format!(
         "{percent}% of the clients pass untouched, and {percent}% are measured beside them; load the rules of `longhaul host` again"
     )
-}
-
-fn listed_names(lists: &[PathBuf]) -> usize {
-    let texts = lists.iter().filter_map(|list| fs::read_to_string(list).ok());
-    texts.filter_map(|text| allowlist::check(&text).ok()).map(|list| list.names).sum()
 }
 
 fn target(settings: &Settings, derived: &Derived) -> String {
@@ -140,7 +134,7 @@ fn page(settings: &Settings, model: &LinkModel) -> String {
     let prefetch = if settings.role.changes_pages() { format!("{prefetch}, ") } else { String::new() };
     let switch = |on: bool| if on { "on" } else { "off" };
     let pays = if model.saving_rounds_pays() { "rounds cost more than bytes" } else { "bytes cost more than rounds" };
-    let deltas = format!("deltas {} ({})", switch(settings.sends_deltas()), DeltaGain::of(&settings.link).words());
+    let deltas = format!("deltas {} ({})", switch(settings.sends_deltas()), delta_saving(&settings.link));
     let bundling = format!("bundling {} ({pays})", switch(page.bundle));
     format!("{prefetch}{bundling}, {deltas}, header compression {}", switch(settings.role.packs_headers()))
 }

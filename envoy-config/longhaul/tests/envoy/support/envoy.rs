@@ -43,7 +43,7 @@ pub(crate) fn skip(reason: &str) {
 
 /// Puts the tree in place like `longhaul run`: every file by a rename, in the order Envoy must meet them.
 pub(crate) fn write(tree: &RenderedTree, root: &Path) -> io::Result<()> {
-    for module in tree.modules() {
+    for module in &tree.modules {
         let to = root.join(&module.to);
         fs::create_dir_all(to.parent().unwrap_or(root))?;
         fs::copy(&module.from, to)?;
