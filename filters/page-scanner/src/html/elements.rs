@@ -53,47 +53,65 @@ pub(super) struct Element {
 }
 
 /// The entry of most elements.
-static ANY: Element = Element::new("", Content::Markup);
+static ANY: Element = NOTHING;
+const NOTHING: Element = Element::new("", Content::Markup);
 
-/// The others, in the order of their keys.
-pub(super) static KNOWN: [Element; 36] = sorted([
-    Element::new("audio", Content::Markup),
-    Element::new("base", Content::Markup),
-    Element::new("body", Content::Markup),
-    Element::new("embed", Content::Markup),
-    Element::new("feimage", Content::Markup),
-    Element::new("frame", Content::Markup),
-    Element::new("iframe", ignored("iframe")),
-    Element::new("image", Content::Markup),
-    Element::new("img", Content::Markup),
-    Element::new("input", Content::Markup),
-    Element::new("link", Content::Markup),
-    Element::new("math", Content::Markup),
-    Element::new("meta", Content::Markup),
-    Element::new("noembed", ignored("noembed")),
-    Element::new("noframes", ignored("noframes")),
-    Element::new("noscript", Content::Noscript),
-    Element::new("object", Content::Markup),
-    Element::new("plaintext", Content::Ignored(Text::Forever)),
-    Element::new("script", ignored("script")),
-    Element::new("source", Content::Markup),
-    Element::new("style", Content::Style),
-    Element::new("svg", Content::Markup),
-    Element::new("table", Content::Markup),
-    Element::new("tbody", Content::Markup),
-    Element::new("td", Content::Markup),
-    Element::new("template", Content::Markup),
-    Element::new("textarea", ignored("textarea")),
-    Element::new("tfoot", Content::Markup),
-    Element::new("th", Content::Markup),
-    Element::new("thead", Content::Markup),
-    Element::new("title", ignored("title")),
-    Element::new("tr", Content::Markup),
-    Element::new("track", Content::Markup),
-    Element::new("use", Content::Markup),
-    Element::new("video", Content::Markup),
-    Element::new("xmp", ignored("xmp")),
-]);
+/// Elements with something else to know of them than places. Those of `PLACES` alone have no row here.
+const SPECIAL: &[(&str, Content)] = &[
+    ("base", Content::Markup),
+    ("iframe", ignored("iframe")),
+    ("math", Content::Markup),
+    ("meta", Content::Markup),
+    ("noembed", ignored("noembed")),
+    ("noframes", ignored("noframes")),
+    ("noscript", Content::Noscript),
+    ("plaintext", Content::Ignored(Text::Forever)),
+    ("script", ignored("script")),
+    ("style", Content::Style),
+    ("svg", Content::Markup),
+    ("template", Content::Markup),
+    ("textarea", ignored("textarea")),
+    ("title", ignored("title")),
+    ("xmp", ignored("xmp")),
+];
+
+/// The elements of [`SPECIAL`] and of `PLACES`, in the order of their keys.
+pub(super) static KNOWN: [Element; COUNT] = sorted(known().0);
+const COUNT: usize = known::<0>().1;
+
+/// Returns the first elements, and the number of all.
+#[allow(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+const fn known<const N: usize>() -> ([Element; N], usize) {
+    let (mut elements, mut count) = ([NOTHING; N], 0);
+    while count < SPECIAL.len() {
+        if count < N {
+            elements[count] = Element::new(SPECIAL[count].0, SPECIAL[count].1);
+        }
+        count += 1;
+    }
+    let (mut rows, mut before) = (PLACES, "");
+    while let [Place { element, .. }, behind @ ..] = rows {
+        if !same(element, before) && !is_special(element) {
+            if count < N {
+                elements[count] = Element::new(element, Content::Markup);
+            }
+            count += 1;
+        }
+        (rows, before) = (behind, element);
+    }
+    (elements, count)
+}
+
+const fn is_special(name: &str) -> bool {
+    let mut rest = SPECIAL;
+    while let [(special, _), behind @ ..] = rest {
+        if same(special, name) {
+            return true;
+        }
+        rest = behind;
+    }
+    false
+}
 
 /// The element of this name, as written.
 pub(super) fn of(name: &[u8]) -> &'static Element {
@@ -228,6 +246,7 @@ mod tests {
 
     #[test]
     fn every_known_element_is_known_by_its_name_and_by_no_other() {
+        assert!(KNOWN.is_sorted_by(|one, next| one.key < next.key), "an element stands twice");
         for known in &KNOWN {
             assert_eq!(of(known.name.to_ascii_uppercase().as_bytes()).name, known.name);
             assert_eq!(of(format!("{}x", known.name).as_bytes()).name, "");
