@@ -18,11 +18,10 @@ JOBS ?= 1
 RESUME ?=
 export V ?=
 
-# The wasm filters, by who loads them: one box alone, or only a pair. A filter NAME is the package NAME-filter and becomes NAME.wasm
-# with underscores.
-EDGE_FILTERS := url-rewrite cache-admission name-budget
+# The wasm filters: every package NAME-filter, which becomes NAME.wasm with underscores. `make run` needs those of one box alone.
+FILTERS := $(shell sed -n 's/^name = "\(.*\)-filter"$$/\1/p' filters/*/wasm*/Cargo.toml)
 PAIR_FILTERS := header-compression bundling bundling-remote
-FILTERS := $(EDGE_FILTERS) $(PAIR_FILTERS)
+EDGE_FILTERS := $(filter-out $(PAIR_FILTERS),$(FILTERS))
 
 DIST := target/dist
 VENV_ENVOY := target/venv-envoy

@@ -9,18 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from programs import ARCHES
-from project import REPOSITORY, Failed, pinned_wheels, run
+from project import FILTER_CRATES, REPOSITORY, Failed, pinned_wheels, run
 
-BUILT_CRATES = (
-    "longhaul",
-    "longhaul-images",
-    "url-rewrite-filter",
-    "cache-admission-filter",
-    "name-budget-filter",
-    "header-compression-filter",
-    "bundling-filter",
-    "bundling-remote-filter",
-)
+BUILT_CRATES = ("longhaul", "longhaul-images", *FILTER_CRATES)
 LICENCE_FILE = re.compile(r"(LICEN[CS]E|COPYING|NOTICE|COPYRIGHT|UNLICENSE)", re.IGNORECASE)
 
 

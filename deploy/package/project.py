@@ -12,14 +12,13 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TARGET = REPOSITORY / "target"
-WASM_FILTERS = (
-    "url_rewrite.wasm",
-    "header_compression.wasm",
-    "bundling.wasm",
-    "bundling_remote.wasm",
-    "cache_admission.wasm",
-    "name_budget.wasm",
+FILTER_CRATES = tuple(
+    sorted(
+        tomllib.loads(one.read_text())["package"]["name"] for one in (REPOSITORY / "filters").glob("*/wasm*/Cargo.toml")
+    )
 )
+"""The packages of the wasm filters, NAME-filter."""
+WASM_FILTERS = tuple(f"{crate.removesuffix('-filter').replace('-', '_')}.wasm" for crate in FILTER_CRATES)
 PROGRAMS = ("longhaul", "longhaul-images", "coredns", "envoy")
 SUMMARY = "performance enhancing proxy for clients behind slow, far-away links"
 MAINTAINER = "The Longhaul authors <longhaul@example.org>"

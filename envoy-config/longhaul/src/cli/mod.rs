@@ -25,6 +25,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use longhaul_config::diagnostic::{Report, Severity};
 use longhaul_config::{AccessLog, LoadError, Loaded, load};
+use longhaul_render::FILTERS;
 
 use crate::run::{BOUND_COMMAND, COMPANION_COMMAND};
 use crate::terminal::stderr_has_colours;
@@ -81,6 +82,9 @@ enum Command {
     /// Write man pages or completions of this command into a folder
     #[command(hide = true)]
     Generate(generate::Arguments),
+    /// List the wasm filters, a name a line
+    #[command(hide = true)]
+    Filters,
     /// Becomes a child of `run`
     #[command(name = BOUND_COMMAND, hide = true)]
     Bound(run::BoundArguments),
@@ -105,6 +109,7 @@ pub fn main() -> ExitCode {
         Command::Host(arguments) => host::command(&arguments),
         Command::Pair(arguments) => pair::command(&arguments),
         Command::Generate(arguments) => generate::command(&arguments),
+        Command::Filters => print(&FILTERS.iter().flat_map(|filter| [filter.name, "\n"]).collect::<String>()),
         Command::Bound(arguments) => run::bound_command(&arguments),
         Command::Companion(arguments) => run::companion_command(&arguments),
     };
