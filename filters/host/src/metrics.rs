@@ -69,10 +69,62 @@ impl Metrics {
         Counters(names.into_iter().map(|name| self.counter(name)).collect())
     }
 
+    /// Defines a counter `NAME_LABEL_VALUE` for each of `values`, in their order. `http_semantics::labels::NAMES` lists the
+    /// labels.
+    pub fn labelled<'v>(&self, name: &str, label: &str, values: impl IntoIterator<Item = &'v str>) -> Counters {
+        Counters(values.into_iter().map(|value| self.counter(&format!("{name}_{label}_{value}"))).collect())
+    }
+
     /// Defines a counter `NAME_reason_REASON` for each of `reasons`, in their order.
     pub fn by_reason<'r>(&self, name: &str, reasons: impl IntoIterator<Item = &'r str>) -> Counters {
-        Counters(reasons.into_iter().map(|reason| self.counter(&format!("{name}_reason_{reason}"))).collect())
+        self.labelled(name, "reason", reasons)
     }
+}
+
+/// Declares the counters of a filter. Each has one row: the field, the name without the prefix, the enum of its label, and
+/// what it counts, in the words of METRICS.md. The rows after `also` are values of a label that stand in no enum.
+#[macro_export]
+macro_rules! counters {
+    (
+        $(#[doc = $head:literal])+ $name:ident {
+            $($field:ident $metric:literal $(by $label:ident $reasons:ty)?, $help:literal;)+
+        }
+        $(also { $($more:ident $more_metric:literal;)+ })?
+    ) => {
+        $(#[doc = $head])+
+        #[derive(Debug)]
+        pub(crate) struct $name {
+            $(pub(crate) $field: $crate::counters!(@type $($reasons)?),)+
+            $($(pub(crate) $more: $crate::metrics::Counter,)+)?
+        }
+
+        impl $name {
+            /// Defines every counter.
+            pub(crate) fn define(metrics: &$crate::metrics::Metrics) -> Self {
+                Self {
+                    $($field: $crate::counters!(@define metrics $metric $($label $reasons)?),)+
+                    $($($more: metrics.counter($more_metric),)+)?
+                }
+            }
+
+            /// Returns the table in METRICS.md.
+            #[cfg(test)]
+            pub(crate) fn table(prefix: &str) -> String {
+                let mut table = String::from("| name | labels | counts |\n|---|---|---|\n");
+                $(
+                    let labels: &[&str] = &[$(concat!("`", stringify!($label), "`"))?];
+                    table += &format!("| `{prefix}{}` | {} | {} |\n", $metric, labels.concat(), $help).replace("|  |", "| |");
+                )+
+                table
+            }
+        }
+    };
+    (@type) => { $crate::metrics::Counter };
+    (@type $reasons:ty) => { $crate::metrics::Counters };
+    (@define $metrics:ident $metric:literal) => { $metrics.counter($metric) };
+    (@define $metrics:ident $metric:literal $label:ident $reasons:ty) => {
+        $metrics.labelled($metric, stringify!($label), <$reasons>::ALL.iter().map(|it| it.as_str()))
+    };
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! Enums of reasons that are metric labels.
 
+/// The labels of the filters' metrics. Envoy's `stats_tags` have one row each.
+pub const NAMES: &[&str] = &["reason"];
+
 /// Declares an enum whose variants carry a metric label. Adds `ALL`, `as_str`, `sentence` and `index`.
 ///
 /// The form `Variant = "label", "Explanation.";` also adds `explanation`, a sentence for operators. Use it where the

@@ -13,6 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 use challenges::Challenges;
 use http_semantics::body_fields::{Change, gone_beside_envoy};
 use http_semantics::content_encoding::compressible;
+use http_semantics::labels;
 use longhaul_config::{AccessLog, Ground, Intercept, PipeTransport, Role, Settings, Sockets};
 use longhaul_derive::{Compressors, Derived, LevelInUse, offers_http3};
 use serde::Serialize;
@@ -93,6 +94,8 @@ pub(super) struct View {
     /// True if a filter sends requests of its own.
     fetches: bool,
     tracing: Option<Spans>,
+    /// The labels of the filters' metrics.
+    metric_labels: &'static [&'static str],
     /// The regular expression of the media types worth compressing.
     compressible: String,
     /// The regular expression of the `Content-Type` of such media types.
@@ -290,6 +293,7 @@ impl View {
                 socket: tracing.collector.into(),
                 sample_percent: tracing.sample_percent,
             }),
+            metric_labels: labels::NAMES,
             compressible: compressible(),
             compressible_type: content_type(&compressible()),
             untrue_when_compressed: gone_beside_envoy(Change::Encoding).collect(),

@@ -1,61 +1,39 @@
 //! The filter's metrics, defined once for each configuration.
 
-use filter_host::metrics::{self, Counter, Metrics};
+use filter_host::counters;
 use page_objects::{Ended, Failure, Skip};
 use url_mapping::{Reason, Refusal};
 use url_rewriting::headers::ReplyReason;
 use url_rewriting::{BailOut, UrlCounts};
 
-/// Every counter of the filter.
-#[derive(Debug)]
-pub(crate) struct Counters {
-    pub(crate) pages: Counter,
-    pub(crate) urls_moved: Counter,
-    pub(crate) bytes_in: Counter,
-    pub(crate) bytes_out: Counter,
-    hosts_saved: Counter,
-    round_trips_saved: Counter,
-    link_bytes_saved: Counter,
-    pub(crate) broken: Counter,
-    redirected: Counter,
-    links_offered: Counter,
-    prefetched: Counter,
-    prefetch_failed: metrics::Counters,
-    prefetch_skipped: metrics::Counters,
-    urls_left: metrics::Counters,
-    bail_outs: metrics::Counters,
-    bail_out_trailers: Counter,
-    refused: metrics::Counters,
-    refused_transparent_port: Counter,
-    refused_upgrade: Counter,
+counters! {
+    /// Every counter of the filter.
+    Counters {
+        pages "pages_total", "pages and style sheets that were rewritten";
+        urls_moved "urls_moved_total", "URLs that point to the proxy now";
+        urls_left "urls_left_total" by reason Reason, "URLs that stayed; `longhaul explain` prints the same reasons, `filters/url-rewrite/README.md` explains them";
+        bail_outs "bail_outs_total" by reason BailOut, "bodies whose rest passed unchanged";
+        broken "broken_total", "bodies in gzip that were damaged or truncated: sent up to there, then reset";
+        redirected "redirected_total", "requests for documents on the proxy's own origin, sent to their true URL";
+        links_offered "links_offered_total", "navigations to the proxy's own origin that got a page with a link instead of a redirect";
+        refused "refused_total" by reason Refusal, "requests to the proxy's own origin that were refused";
+        prefetched "prefetched_total", "objects of pages that were fetched into the cache before a browser requested them";
+        prefetch_failed "prefetch_failed_total" by reason Failure, "prefetches without use; `filters/url-rewrite/README.md` explains the reasons";
+        prefetch_skipped "prefetch_skipped_total" by reason Skip, "objects without a prefetch and, where the page is the reason, pages";
+        bytes_in "bytes_in_total", "bytes of bodies, decompressed, before rewriting";
+        bytes_out "bytes_out_total", "the same bodies after rewriting, before compression";
+        hosts_saved "hosts_saved_total", "hosts that a browser no longer contacts, each once a page";
+        round_trips_saved "round_trips_saved_total", "round trips of their lookups and handshakes: an estimate";
+        link_bytes_saved "link_bytes_saved_total", "bytes of the same lookups and handshakes";
+    }
+    also {
+        bail_out_trailers "bail_outs_total_reason_trailers";
+        refused_transparent_port "refused_total_reason_transparent_port";
+        refused_upgrade "refused_total_reason_not_an_object";
+    }
 }
 
 impl Counters {
-    /// Defines every counter.
-    pub(crate) fn define(metrics: &Metrics) -> Self {
-        Self {
-            pages: metrics.counter("pages_total"),
-            urls_moved: metrics.counter("urls_moved_total"),
-            bytes_in: metrics.counter("bytes_in_total"),
-            bytes_out: metrics.counter("bytes_out_total"),
-            hosts_saved: metrics.counter("hosts_saved_total"),
-            round_trips_saved: metrics.counter("round_trips_saved_total"),
-            link_bytes_saved: metrics.counter("link_bytes_saved_total"),
-            broken: metrics.counter("broken_total"),
-            redirected: metrics.counter("redirected_total"),
-            links_offered: metrics.counter("links_offered_total"),
-            prefetched: metrics.counter("prefetched_total"),
-            prefetch_failed: metrics.by_reason("prefetch_failed_total", Failure::ALL.iter().map(|it| it.as_str())),
-            prefetch_skipped: metrics.by_reason("prefetch_skipped_total", Skip::ALL.iter().map(|it| it.as_str())),
-            urls_left: metrics.by_reason("urls_left_total", Reason::ALL.iter().map(|it| it.as_str())),
-            bail_outs: metrics.by_reason("bail_outs_total", BailOut::ALL.iter().map(|it| it.as_str())),
-            bail_out_trailers: metrics.counter("bail_outs_total_reason_trailers"),
-            refused: metrics.by_reason("refused_total", Refusal::ALL.iter().map(|it| it.as_str())),
-            refused_transparent_port: metrics.counter("refused_total_reason_transparent_port"),
-            refused_upgrade: metrics.counter("refused_total_reason_not_an_object"),
-        }
-    }
-
     pub(crate) fn replied(&self, because: ReplyReason) {
         let counter = match because {
             ReplyReason::Redirected => self.redirected,
@@ -98,5 +76,29 @@ impl Counters {
     /// Counts a body whose trailers arrived while the filter held back bytes. Those bytes are lost.
     pub(crate) fn cut_by_trailers(&self) {
         self.bail_out_trailers.add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{env, fs};
+
+    use super::Counters;
+
+    #[test]
+    fn the_table_of_the_document_has_every_counter() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../envoy-config/METRICS.md");
+        let document = fs::read_to_string(path).unwrap();
+        let (before, rest) = document.split_once("<!-- counters of url-rewrite: begin -->\n\n").unwrap();
+        let (_, after) = rest.split_once("\n<!-- counters of url-rewrite: end -->").unwrap();
+        let table = Counters::table("longhaul_url_rewrite_");
+        let expected = format!(
+            "{before}<!-- counters of url-rewrite: begin -->\n\n{table}\n<!-- counters of url-rewrite: end -->{after}"
+        );
+        if env::var_os("SNAPSHOTS").is_some_and(|value| value == "overwrite") {
+            fs::write(path, &expected).unwrap();
+        }
+        let hint = "`SNAPSHOTS=overwrite cargo test -p url-rewrite-filter` writes it";
+        assert_eq!(document, expected, "METRICS.md differs from the counters; {hint}");
     }
 }
