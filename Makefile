@@ -44,8 +44,8 @@ ENVOY_GATEWAY := target/tools/envoy-gateway-$(ENVOY_GATEWAY_VERSION)
 OCI_VERSION := 0.21.9
 OCI_REGISTRY := target/tools/registry-$(OCI_VERSION)
 CRANE := target/tools/crane-$(OCI_VERSION)
-# Folders and files that ruff and pyrefly check. The scripts in tools/ have no suffix.
-PYTHON_CODE := integration coredns-plugin filters deploy $(addprefix tools/,blocks goals links prose readme structure)
+# Folders and files that ruff and pyrefly check. Scripts without a suffix are named.
+PYTHON_CODE := integration coredns-plugin filters deploy $(addprefix tools/,links prose structure) integration/results/goals integration/results/readme
 GO_MODULES := coredns-plugin integration/origins
 GO_BUILD = env CGO_ENABLED=0 go build -C $(1) -trimpath -buildvcs=false -ldflags '-s -w'
 QUIET := $(if $(V),,--quiet)
@@ -219,8 +219,8 @@ lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all 
 	$(VENV_TEST)/bin/ruff format --check $(PYTHON_CODE)
 	$(VENV_TEST)/bin/pyrefly check --config integration/pyproject.toml $(PYTHON_CODE)
 	$(VENV_TEST)/bin/python tools/prose
-	$(VENV_TEST)/bin/python tools/readme --check
-	$(VENV_TEST)/bin/python tools/goals --check
+	$(VENV_TEST)/bin/python integration/results/readme --check
+	$(VENV_TEST)/bin/python integration/results/goals --check
 	$(VENV_TEST)/bin/python tools/links
 	$(VENV_TEST)/bin/python tools/structure
 
@@ -315,12 +315,12 @@ results: build $(VENV_TEST)/.ready ## (root) table and film strip of README.md, 
 	cd integration && ../$(VENV_TEST)/bin/python -m experiments --only front-page $(if $(QUICK),--quick) $(if $(RESUME),--resume)
 	cd integration && ../$(VENV_TEST)/bin/python -m experiments.front_page "$(NOTE)"
 	$(VENV_TEST)/bin/python integration/demo/demo.py --quick --publish
-	$(PYTHON) tools/readme
+	$(PYTHON) integration/results/readme
 
 .PHONY: goals
 goals: $(VENV_TEST)/.ready ## keeps the figures of the last benches and experiments, and lists every goal in integration/results/GOALS.md
-	$(VENV_TEST)/bin/python tools/goals
-	$(VENV_TEST)/bin/python tools/readme
+	$(VENV_TEST)/bin/python integration/results/goals
+	$(VENV_TEST)/bin/python integration/results/readme
 
 .PHONY: soak
 soak: TIME := 3600

@@ -32,7 +32,7 @@ var (
 	quick = plan{names: 1_000_000, rounds: 1, run: 2 * time.Second, phase: 3 * time.Second, repeats: 2}
 )
 
-// A goal is the bound of a figure, in the form that tools/goals reads.
+// A goal is the bound of a figure, in the form that integration/results/goals reads.
 type goal struct {
 	Figure  string  `json:"figure"`
 	Bound   float64 `json:"bound"`

@@ -1,4 +1,4 @@
-"""Loads scripts of tools/ as modules, so that tests can call their functions."""
+"""Loads scripts of tools/ and of integration/results/ as modules, so that tests can call their functions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from .artifacts import REPOSITORY
 
 
 def load_tool(name: str) -> ModuleType:
-    """Loads the script tools/NAME. It has no `.py`, and leaves no cache beside itself."""
-    loader = importlib.machinery.SourceFileLoader(name, str(REPOSITORY / "tools" / name))
+    """Loads the script NAME of one of the two folders. It has no `.py`, and leaves no cache beside itself."""
+    folder = next(
+        one for one in (REPOSITORY / "tools", REPOSITORY / "integration" / "results") if (one / name).exists()
+    )
+    loader = importlib.machinery.SourceFileLoader(name, str(folder / name))
     spec = importlib.util.spec_from_loader(name, loader)
     assert spec
     module = importlib.util.module_from_spec(spec)

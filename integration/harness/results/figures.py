@@ -71,7 +71,7 @@ def verdicts(figures: dict[str, float | None], targets: Sequence[Target]) -> str
 
 def write(path: Path, figures: dict[str, float | None], targets: Sequence[Target] = (), **details: Any) -> None:
     """Writes `figures`, which are compared from run to run, their goals, and the details of how they came about.
-    `tools/goals` reads the file."""
+    `integration/results/goals` reads the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     goals = [asdict(target) for target in targets]
     path.write_text(json.dumps({"figures": figures, "goals": goals, **details}, indent=1) + "\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .text import figure, joined, measured, number, share
 
-PROFILES = Path(__file__).resolve().parents[2] / "integration" / "link" / "profiles"
+PROFILES = Path(__file__).resolve().parents[2] / "link" / "profiles"
 
 TODAY_ROWS = {
     "geo": ("geo", ("cnn", "median-2025"), ("http", "https")),

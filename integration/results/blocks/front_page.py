@@ -1,4 +1,4 @@
-"""README.md: the table of pages on links, and the film strip."""
+"""The table of pages on links, its short form in README.md, and the film strip."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from .text import origin, rate, seconds, share
 
 WAYS = ("edge", "pair")
 SCHEMES = ("https", "http")
+SHORT = ("geo", "maritime", "rural-lte")
+"""The links of the short table."""
+SHORT_PAGE = "median-2025"
 
 
 def cell(row: dict | None, way: str) -> str:
@@ -44,6 +47,21 @@ def table(rows: list[dict]) -> list[str]:
     return lines
 
 
+def short_table(rows: list[dict]) -> list[str]:
+    """One line for each link of the short table."""
+    by_key = {(row["link"], row["scheme"]): row for row in rows if row["page"] == SHORT_PAGE}
+    lines = [
+        f"| link | {' | '.join(f'{one} direct | peer | one box | a pair' for one in SCHEMES)} |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for link in SHORT:
+        schemes = [by_key[link, scheme] for scheme in SCHEMES]
+        cells = [text for row in schemes for text in (direct(row), peer(row), *(cell(row, way) for way in WAYS))]
+        name = f"{schemes[0]['link_words']}, {schemes[0]['rtt_ms']:g} ms, {rate(schemes[0]['down_mbit'])}"
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
 def peers(rows: list[dict]) -> str:
     """The peers of the table."""
     names = sorted({row["best_peer"]["name"] for row in rows if row["best_peer"]})
@@ -58,6 +76,12 @@ def source(results: dict) -> str:
 def table_block(results: dict) -> str:
     """The table, the best peer and the origin of the figures."""
     parts = ["\n".join(table(results["rows"])), peers(results["rows"]), source(results)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def short_block(results: dict) -> str:
+    """The short table, the best peer and the origin of the figures."""
+    parts = ["\n".join(short_table(results["rows"])), peers(results["rows"]), source(results)]
     return "\n\n".join(part for part in parts if part)
 
 

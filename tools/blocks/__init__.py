@@ -1,1 +1,0 @@
-"""The blocks that `tools/readme` writes into pages, each a function from results to Markdown."""
