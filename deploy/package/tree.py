@@ -20,6 +20,7 @@ DOCUMENTS = {
     "CHANGELOG.md": "CHANGELOG.md",
     "OPERATING.md": "deploy/OPERATING.md",
     "CONFIGURATION.md": "envoy-config/README.md",
+    "PAIR.md": "envoy-config/PAIR.md",
     "METRICS.md": "envoy-config/METRICS.md",
     "FAULTS.md": "envoy-config/FAULTS.md",
     "SECURITY.md": "SECURITY.md",

@@ -27,7 +27,7 @@ pub(crate) const KEYS: &[Key] = &[
         "role",
         Words(&["edge", "remote", "ground"]),
         Is("edge"),
-        "`edge`: one box on the wired side of the slow link. `remote` and `ground`: [a pair](#a-pair), one box at each end of the link",
+        "`edge`: one box on the wired side of the slow link. `remote` and `ground`: [a pair](PAIR.md#a-pair), one box at each end of the link",
     ),
     key(
         "id",
@@ -319,7 +319,7 @@ pub(crate) const KEYS: &[Key] = &[
         "split.peer",
         Form("`HOST:PORT` or a list of them; a list of names, or a file"),
         Required("ground.example:8443"),
-        "remote: `HOST:PORT` of the ground, whose certificate must be for HOST. It may list [several grounds](#several-grounds). Ground: [names](#names-of-remotes), one of which the remote's certificate must have",
+        "remote: `HOST:PORT` of the ground, whose certificate must be for HOST. It may list [several grounds](PAIR.md#several-grounds). Ground: [names](PAIR.md#names-of-remotes), one of which the remote's certificate must have",
     ),
     key(
         "split.balance",
@@ -364,7 +364,7 @@ pub(crate) const KEYS: &[Key] = &[
         "split.when_down",
         Words(&["error", "direct"]),
         Is("error"),
-        "remote: with `direct`, it connects to origins itself while the ground does not respond ([below](#while-the-ground-does-not-respond))",
+        "remote: with `direct`, it connects to origins itself while the ground does not respond ([below](PAIR.md#while-the-ground-does-not-respond))",
     ),
     key(
         "split.restart_wait",
@@ -372,7 +372,7 @@ pub(crate) const KEYS: &[Key] = &[
         Time { min: Duration::ZERO, max: Duration::from_mins(2) },
         // The ground's Envoy restarts within 5 s after a crash. A restart of the ground by hand takes up to 10 s.
         Is("15s"),
-        "remote, with `when_down: error`: for this time, a ground that refuses counts as restarting, and requests that may be sent twice are retried until it is back ([below](#while-the-ground-does-not-respond))",
+        "remote, with `when_down: error`: for this time, a ground that refuses counts as restarting, and requests that may be sent twice are retried until it is back ([below](PAIR.md#while-the-ground-does-not-respond))",
     ),
     key(
         "split.transport",
