@@ -96,7 +96,7 @@ mod tests {
             "{before}<!-- counters of url-rewrite: begin -->\n\n{table}\n<!-- counters of url-rewrite: end -->{after}"
         );
         if env::var_os("SNAPSHOTS").is_some_and(|value| value == "overwrite") {
-            fs::write(path, &expected).unwrap();
+            return fs::write(path, &expected).unwrap();
         }
         let hint = "`SNAPSHOTS=overwrite cargo test -p url-rewrite-filter` writes it";
         assert_eq!(document, expected, "METRICS.md differs from the counters; {hint}");
