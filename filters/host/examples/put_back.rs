@@ -1,8 +1,10 @@
 //! A filter without work of its own, for `make bench ONLY=url-rewrite`: the fastest that a filter of pages can be in the
 //! same engine.
 //!
-//! It reads both lists of headers. It puts every piece of an HTML response back as it came, without a `content-length`,
+//! It reads both lists of headers. It puts every piece of an HTML response back as it came. It removes `content-length`,
 //! as a filter must that may change the length.
+
+#![cfg_attr(not(target_arch = "wasm32"), allow(dead_code))] // Natively the entry point is empty.
 
 use std::rc::Rc;
 
@@ -12,8 +14,7 @@ use filter_host::headers::{self, Map};
 use filter_host::log::{self, Level};
 use filter_host::metrics::Metrics;
 use filter_host::root::Filter;
-use proxy_wasm::traits::{Context, HttpContext};
-use proxy_wasm::types::Action;
+use filter_host::stream::{Action, HttpStream};
 
 struct PutBack;
 
@@ -29,7 +30,7 @@ impl Filter for PutBack {
         Ok(Self)
     }
 
-    fn stream(self: &Rc<Self>, _: u32) -> Box<dyn HttpContext> {
+    fn stream(self: &Rc<Self>, _: u32) -> Box<dyn HttpStream> {
         Box::<Stream>::default()
     }
 }
@@ -42,20 +43,18 @@ impl Stream {
     }
 }
 
-impl Context for Stream {}
-
-impl HttpContext for Stream {
-    fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
+impl HttpStream for Stream {
+    fn request_headers(&mut self, _: bool) -> Action {
         report(headers::list(Map::Request).map(|_| ()));
         Action::Continue
     }
 
-    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+    fn response_headers(&mut self, _: bool) -> Action {
         report(self.response());
         Action::Continue
     }
 
-    fn on_http_response_body(&mut self, size: usize, _: bool) -> Action {
+    fn response_body(&mut self, size: usize, _: bool) -> Action {
         if self.is_page {
             let put_back = |bytes: Vec<u8>| body::replace(Buffer::ResponseBody, size, &bytes);
             report(body::read(Buffer::ResponseBody, size).and_then(put_back));
@@ -70,8 +69,4 @@ fn report(outcome: Result<(), HostError>) {
     }
 }
 
-/// The module's entry point. The SDK's macro exports it without documentation, by an unsafe attribute.
-#[allow(missing_docs, unsafe_code)]
-mod entry {
-    proxy_wasm::main! {{ filter_host::root::register::<crate::PutBack>() }}
-}
+filter_host::entry_point!(PutBack);

@@ -1,16 +1,13 @@
 //! Requests that the filter itself sends through a cluster of the proxy. The response comes in a later callback.
 //!
-//! The host calls `on_http_call_response` of the context whose callback sent the request. The proxy first reads the
+//! The host tells the context whose callback sent the request. The proxy first reads the
 //! whole response into its memory, so the sender must bound its size. A request ends with its context. Send a request
 //! that must outlive a stream from the root context, in its `on_tick`.
-//!
-//! This is the one host call that goes through the SDK, because the SDK's dispatcher panics at the response to a
-//! request that it has not sent. Its own panic needs a status that this call does not have: `proxy_http_call` returns
-//! ok, bad argument or internal failure, even where it is forbidden.
 
 use std::time::Duration;
 
 use crate::body::{self, Buffer};
+use crate::calls;
 use crate::error::HostError;
 use crate::headers::{self, Map, Pairs};
 
@@ -39,7 +36,7 @@ impl Token {
 pub fn send(cluster: &str, fields: &[(&str, impl AsRef<str>)], timeout: Duration) -> Result<Token, HostError> {
     let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_ref())).collect();
     fields.iter().try_for_each(|(_, value)| headers::check_value(value.as_bytes()))?;
-    sdk::dispatch(cluster, fields, timeout).map(Token)
+    calls::http_call(cluster, &fields, timeout).map(Token)
 }
 
 /// The end of a request that the filter sent.
@@ -67,35 +64,6 @@ pub fn ending(header_count: usize, body_bytes: usize) -> Result<Ending, HostErro
 /// Returns the body of the response, in its callback.
 pub fn read_body(body_bytes: usize) -> Result<Vec<u8>, HostError> {
     body::read(Buffer::CalloutResponseBody, body_bytes)
-}
-
-#[cfg(target_arch = "wasm32")]
-mod sdk {
-    use std::time::Duration;
-
-    use proxy_wasm::hostcalls;
-    use proxy_wasm::types::Status;
-
-    use crate::error::HostError;
-
-    pub(super) fn dispatch(cluster: &str, fields: Vec<(&str, &str)>, timeout: Duration) -> Result<u32, HostError> {
-        hostcalls::dispatch_http_call(cluster, fields, None, Vec::new(), timeout).map_err(|status| match status {
-            Status::BadArgument => HostError::BadArgument,
-            other => HostError::Internal(other as u32),
-        })
-    }
-}
-
-/// Outside a proxy, in native tests, every call is unimplemented.
-#[cfg(not(target_arch = "wasm32"))]
-mod sdk {
-    use std::time::Duration;
-
-    use crate::error::HostError;
-
-    pub(super) fn dispatch(_: &str, _: Vec<(&str, &str)>, _: Duration) -> Result<u32, HostError> {
-        Err(HostError::Unimplemented)
-    }
 }
 
 #[cfg(test)]

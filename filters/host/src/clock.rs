@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use crate::calls;
 use crate::error::HostError;
-use crate::ffi;
 
 /// Returns the time since a moment that all workers of the process share, usually the machine's start. Use it for
 /// durations and deadlines; it does not give the date.
 pub fn monotonic() -> Result<Duration, HostError> {
-    ffi::monotonic_nanoseconds().map(Duration::from_nanos)
+    calls::monotonic()
 }

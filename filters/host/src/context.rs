@@ -8,25 +8,24 @@
 //! [`on_behalf_of`] sets the effective context for the length of one call, then restores it. Later calls in the
 //! callback mean its own stream again. A call for a context that no longer exists returns an error and does nothing.
 
+use crate::calls;
 use crate::error::HostError;
-use crate::ffi;
+use crate::kinds::Half;
 
 /// Runs `act` as if the callback of context `id` ran, then returns to context `own`.
 pub fn on_behalf_of<T>(id: u32, own: u32, act: impl FnOnce() -> Result<T, HostError>) -> Result<T, HostError> {
-    ffi::set_effective_context(id)?;
+    calls::set_effective_context(id)?;
     let outcome = act();
-    ffi::set_effective_context(own)?;
+    calls::set_effective_context(own)?;
     outcome
 }
 
 /// Releases a held request as it is.
 pub fn continue_request() -> Result<(), HostError> {
-    const HTTP_REQUEST: u32 = 0;
-    ffi::continue_stream(HTTP_REQUEST)
+    calls::continue_stream(Half::Request)
 }
 
 /// Releases the held part of a response as it is.
 pub fn continue_response() -> Result<(), HostError> {
-    const HTTP_RESPONSE: u32 = 1;
-    ffi::continue_stream(HTTP_RESPONSE)
+    calls::continue_stream(Half::Response)
 }

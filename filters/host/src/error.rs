@@ -23,22 +23,6 @@ pub enum HostError {
     ForbiddenByte,
 }
 
-impl HostError {
-    /// Maps a status of the ABI to its outcome.
-    pub(crate) fn check(status: u32) -> Result<(), Self> {
-        match status {
-            0 => Ok(()),
-            1 => Err(Self::NotFound),
-            2 => Err(Self::BadArgument),
-            3 => Err(Self::Serialization),
-            7 => Err(Self::Empty),
-            8 => Err(Self::CasMismatch),
-            12 => Err(Self::Unimplemented),
-            other => Err(Self::Internal(other)),
-        }
-    }
-}
-
 impl fmt::Display for HostError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

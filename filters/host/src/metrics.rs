@@ -3,12 +3,9 @@
 //!
 //! A label is the tail of the name (`..._total_reason_held`). The bootstrap's `stats_tags` turn the tail into a label.
 
+use crate::calls;
 use crate::error::HostError;
-use crate::ffi;
 use crate::log::{self, Level};
-
-/// The ABI's type `counter`.
-const COUNTER: u32 = 0;
 
 /// A defined counter. Adding to an undefined one (the default) does nothing, so a metric that the host refuses costs
 /// only itself.
@@ -17,14 +14,14 @@ pub struct Counter(Option<u32>);
 
 impl Counter {
     fn define(name: &str) -> Result<Self, HostError> {
-        ffi::define_metric(COUNTER, name).map(|id| Self(Some(id)))
+        calls::define_counter(name).map(|id| Self(Some(id)))
     }
 
     /// Adds `amount`; does nothing for 0.
     pub fn add(self, amount: u64) {
         if let (Some(id), 1..) = (self.0, amount) {
             // A count that is lost is no reason to trouble the stream.
-            let _ = ffi::increment_metric(id, i64::try_from(amount).unwrap_or(i64::MAX));
+            let _ = calls::add_to_counter(id, i64::try_from(amount).unwrap_or(i64::MAX));
         }
     }
 }

@@ -1,14 +1,11 @@
 //! Random bytes for keys, salts and names that nobody else may guess.
 
-use std::hash::{BuildHasher, RandomState};
+use crate::calls;
 
-/// Returns `N` bytes that differ at every call: hashes under the seed that the standard library requests from the host.
+/// Returns `N` bytes that differ at every call.
 pub fn bytes<const N: usize>() -> [u8; N] {
     let mut drawn = [0; N];
-    for part in drawn.chunks_mut(8) {
-        let hash = RandomState::new().hash_one(0).to_le_bytes();
-        part.iter_mut().zip(hash).for_each(|(byte, random)| *byte = random);
-    }
+    calls::random(&mut drawn);
     drawn
 }
 

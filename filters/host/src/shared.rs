@@ -5,7 +5,7 @@
 
 use shared_board::Board;
 
-use crate::ffi;
+use crate::calls;
 
 /// The proxy's board. A call that the host refuses looks like a missing value or a lost race.
 #[derive(Debug, Clone, Copy, Default)]
@@ -13,10 +13,10 @@ pub struct ProxyBoard;
 
 impl Board for ProxyBoard {
     fn get(&self, name: &str) -> (Vec<u8>, u32) {
-        ffi::get_shared_data(name).unwrap_or_default()
+        calls::get_shared_data(name).unwrap_or_default()
     }
 
     fn set(&self, name: &str, value: &[u8], version: u32) -> bool {
-        ffi::set_shared_data(name, value, version).is_ok()
+        calls::set_shared_data(name, value, version).is_ok()
     }
 }

@@ -10,11 +10,11 @@ use filter_host::callout;
 use filter_host::headers::{self, Map, Pairs};
 use filter_host::log::{self, Level};
 use filter_host::shared::ProxyBoard;
+use filter_host::stream::Action;
 use http_semantics::Fields;
 use page_flights::End;
 use pipe_encoding::delta::RequestFields;
 use pipe_encoding::{Body, Exchange, Response, Windows, limits};
-use proxy_wasm::types::Action;
 
 /// The exchange of one stream. None if its response passes as it comes.
 #[derive(Debug, Default)]

@@ -8,10 +8,9 @@ use filter_host::body::{self, Buffer};
 use filter_host::headers::{self, Map};
 use filter_host::log::{self, Level};
 use filter_host::shared::ProxyBoard;
+use filter_host::stream::{Action, HttpStream};
 use page_flights::ground::Verdict;
 use page_flights::{FLIGHT_FIELD, GroundEnd};
-use proxy_wasm::traits::{Context, HttpContext};
-use proxy_wasm::types::Action;
 use std::rc::Rc;
 
 /// A stream from the remote.
@@ -78,15 +77,13 @@ impl GroundStream {
     }
 }
 
-impl Context for GroundStream {}
-
-impl HttpContext for GroundStream {
-    fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
+impl HttpStream for GroundStream {
+    fn request_headers(&mut self, _: bool) -> Action {
         let outcome = self.request();
         self.worker.decided(self.id, outcome)
     }
 
-    fn on_http_response_headers(&mut self, _: usize, end_of_stream: bool) -> Action {
+    fn response_headers(&mut self, end_of_stream: bool) -> Action {
         if self.is_page {
             if let Err(error) = self.response(end_of_stream) {
                 log::write(Level::Warn, &format!("bundling: cannot read a page: {error}"));
@@ -97,7 +94,7 @@ impl HttpContext for GroundStream {
         self.encoding.response(&self.worker)
     }
 
-    fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
+    fn response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
         if (self.is_read || self.delta.reads_body()) && self.page_body(size, end_of_stream) {
             return Action::Pause;
         }
@@ -105,7 +102,7 @@ impl HttpContext for GroundStream {
         Action::Continue
     }
 
-    fn on_http_response_trailers(&mut self, _: usize) -> Action {
+    fn response_trailers(&mut self) -> Action {
         self.delta.trailers(&self.worker.counters);
         self.encoding.trailers(&self.worker.counters);
         Action::Continue

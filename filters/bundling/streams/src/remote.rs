@@ -4,12 +4,11 @@ use crate::encoding::Encoding;
 use crate::worker::{Worker, now_ms, send};
 use filter_host::headers::{self, Map};
 use filter_host::shared::ProxyBoard;
+use filter_host::stream::{Action, HttpStream};
 use filter_host::{HostError, property};
 use http_semantics::authority::without_port;
 use page_flights::remote::Verdict;
 use page_flights::{FLIGHT_FIELD, RemoteEnd};
-use proxy_wasm::traits::{Context, HttpContext};
-use proxy_wasm::types::Action;
 use std::rc::Rc;
 
 /// A stream of a client.
@@ -47,30 +46,28 @@ impl RemoteStream {
     }
 }
 
-impl Context for RemoteStream {
-    fn on_http_call_response(&mut self, _: u32, header_count: usize, body_bytes: usize, _: usize) {
-        self.encoding.asked_again(header_count, body_bytes, &self.worker.counters);
-    }
-}
-
-impl HttpContext for RemoteStream {
-    fn on_http_request_headers(&mut self, _: usize, end_of_stream: bool) -> Action {
+impl HttpStream for RemoteStream {
+    fn request_headers(&mut self, end_of_stream: bool) -> Action {
         let outcome = self.request(!end_of_stream);
         self.worker.decided(self.id, outcome)
     }
 
-    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+    fn response_headers(&mut self, _: bool) -> Action {
         self.encoding.response(&self.worker)
     }
 
-    fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
+    fn response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
         self.encoding.body(size, end_of_stream, &self.worker.counters);
         Action::Continue
     }
 
-    fn on_http_response_trailers(&mut self, _: usize) -> Action {
+    fn response_trailers(&mut self) -> Action {
         self.encoding.trailers(&self.worker.counters);
         Action::Continue
+    }
+
+    fn callout_ended(&mut self, header_count: usize, body_bytes: usize) {
+        self.encoding.asked_again(header_count, body_bytes, &self.worker.counters);
     }
 }
 

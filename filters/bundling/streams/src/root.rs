@@ -9,8 +9,8 @@ use filter_host::metrics::Metrics;
 use filter_host::random;
 use filter_host::root::Filter;
 use filter_host::shared::ProxyBoard;
+use filter_host::stream::HttpStream;
 use page_flights::{Config, End, GroundEnd, RemoteEnd, Role};
-use proxy_wasm::traits::HttpContext;
 use std::rc::Rc;
 
 /// An end of the link, and the streams that it serves.
@@ -22,7 +22,7 @@ pub(crate) trait ServedEnd: End + Sized + 'static {
     fn create(config: &Config) -> Self;
 
     /// Creates the context of the stream `id`.
-    fn stream(id: u32, worker: Rc<Worker<Self>>) -> Box<dyn HttpContext>;
+    fn stream(id: u32, worker: Rc<Worker<Self>>) -> Box<dyn HttpStream>;
 }
 
 /// The filter at one end.
@@ -42,7 +42,7 @@ impl ServedEnd for RemoteEnd {
         Self::new(config, random::bytes(), store_name())
     }
 
-    fn stream(id: u32, worker: Rc<Worker<Self>>) -> Box<dyn HttpContext> {
+    fn stream(id: u32, worker: Rc<Worker<Self>>) -> Box<dyn HttpStream> {
         Box::new(RemoteStream::new(id, worker))
     }
 }
@@ -54,7 +54,7 @@ impl ServedEnd for GroundEnd {
         Self::new(config)
     }
 
-    fn stream(id: u32, worker: Rc<Worker<Self>>) -> Box<dyn HttpContext> {
+    fn stream(id: u32, worker: Rc<Worker<Self>>) -> Box<dyn HttpStream> {
         Box::new(GroundStream::new(id, worker))
     }
 }
@@ -77,7 +77,7 @@ impl<E: ServedEnd> Filter for Bundling<E> {
         Ok(Self(Rc::new(Worker::new(end, counters, config.cluster, config.deltas, root))))
     }
 
-    fn stream(self: &Rc<Self>, id: u32) -> Box<dyn HttpContext> {
+    fn stream(self: &Rc<Self>, id: u32) -> Box<dyn HttpStream> {
         E::stream(id, Rc::clone(&self.0))
     }
 

@@ -3,11 +3,11 @@
 use crate::counters::Counters;
 use filter_host::log::{self, Level};
 use filter_host::shared::ProxyBoard;
+use filter_host::stream::Action;
 use filter_host::{HostError, callout, clock, context, reply, timer};
 use http_semantics::Reply;
 use page_flights::{Answer, End, Release};
 use pipe_encoding::Windows;
-use proxy_wasm::types::Action;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::Duration;

@@ -3,8 +3,4 @@
 //! The ground finds objects in pages and compresses. Without that code the module has a quarter of the bytes. Envoy holds
 //! several copies of a module: its bytes, machine code, and a form from which workers load it.
 
-/// The module's entry point. The SDK's macro exports it without documentation.
-#[allow(missing_docs)]
-mod entry {
-    proxy_wasm::main! {{ filter_host::root::register::<bundling_streams::Remote>() }}
-}
+filter_host::entry_point!(bundling_streams::Remote);

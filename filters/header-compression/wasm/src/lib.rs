@@ -1,22 +1,3 @@
-//! The header-compression filter. It passes proxy-wasm callbacks to `header_codec` and does nothing else.
-//!
-//! One callback makes one call into an end of the codec, which returns a `Treatment`; this crate applies it. No `if` in
-//! this crate concerns headers; `filters/README.md` gives the reason.
-//!
-//! | module | callbacks |
-//! |---|---|
-//! | `root` | configuration |
-//! | `shared` | state that all streams of a worker share |
-//! | `stream` | requests and responses |
-//! | `counters` | metrics for Prometheus |
+//! The header-compression filter: the entry point of its module.
 
-mod counters;
-mod root;
-mod shared;
-mod stream;
-
-/// The module's entry point. The SDK's macro exports it without documentation.
-#[allow(missing_docs)]
-mod entry {
-    proxy_wasm::main! {{ filter_host::root::register::<crate::root::Worker>() }}
-}
+filter_host::entry_point!(header_compression_streams::HeaderCompression);

@@ -1,17 +1,3 @@
-//! The name-budget filter: proxy-wasm callbacks that call `name_budget`, and nothing else.
-//!
-//! | module | callbacks |
-//! |---|---|
-//! | `root` | configuration |
-//! | `stream` | requests |
-//! | `worker` | state that all streams of a worker share |
+//! The name-budget filter: the entry point of its module.
 
-mod root;
-mod stream;
-mod worker;
-
-/// The module's entry point. The SDK's macro exports it without documentation.
-#[allow(missing_docs)]
-mod entry {
-    proxy_wasm::main! {{ filter_host::root::register::<crate::worker::Worker>() }}
-}
+filter_host::entry_point!(name_budget_streams::NameBudget);

@@ -13,8 +13,8 @@ use filter_host::headers::{Map, apply};
 use filter_host::log::{self, Level};
 use filter_host::metrics::{self, Metrics};
 use filter_host::shared::ProxyBoard;
+use filter_host::stream::Action;
 use filter_host::{HostError, random, reply};
-use proxy_wasm::types::Action;
 use url_rewriting::headers::{Edit, Fields, Reply};
 
 /// The filter under whose name the counters stand. Its positions share the table.

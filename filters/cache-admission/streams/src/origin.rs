@@ -7,10 +7,9 @@ use cache_admission::judge::{Judged, Ruling, Trial, Watch};
 use cache_admission::marks;
 use filter_host::headers::{self, Map, apply};
 use filter_host::log::{self, Level};
+use filter_host::stream::{Action, HttpStream};
 use filter_host::{HostError, body, reply};
 use http_semantics::Reply;
-use proxy_wasm::traits::{Context, HttpContext};
-use proxy_wasm::types::Action;
 
 use crate::worker::Worker;
 
@@ -64,17 +63,15 @@ fn cut(worker: &Worker, ruling: Ruling) -> Action {
     }
 }
 
-impl Context for OriginStream {}
-
-impl HttpContext for OriginStream {
-    fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
+impl HttpStream for OriginStream {
+    fn request_headers(&mut self, _: bool) -> Action {
         if let Err(error) = self.request() {
             log::write(Level::Warn, &format!("cache-admission: cannot judge by the request headers: {error}"));
         }
         Action::Continue
     }
 
-    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+    fn response_headers(&mut self, _: bool) -> Action {
         let Some(trial) = self.trial.take() else { return Action::Continue };
         self.response(&trial).unwrap_or_else(|error| {
             log::write(Level::Warn, &format!("cache-admission: cannot judge by the response headers: {error}"));
@@ -82,7 +79,7 @@ impl HttpContext for OriginStream {
         })
     }
 
-    fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
+    fn response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
         let Some(watch) = &mut self.watch else { return Action::Continue };
         let Ok(mut budget) = self.worker.budget.try_borrow_mut() else { return Action::Continue };
         if !watch.piece(size, self.object_bytes, &mut budget, SystemTime::now()) {

@@ -9,8 +9,8 @@ use filter_host::callout::Token;
 use filter_host::log::{self, Level};
 use filter_host::metrics::Metrics;
 use filter_host::root::Filter;
+use filter_host::stream::HttpStream;
 use filter_host::timer;
-use proxy_wasm::traits::HttpContext;
 use std::rc::Rc;
 use url_rewriting::Plans;
 
@@ -25,7 +25,7 @@ impl Filter for Shared {
         Ok(Self { plans, counters: Counters::define(metrics), objects, admission })
     }
 
-    fn stream(self: &Rc<Self>, _: u32) -> Box<dyn HttpContext> {
+    fn stream(self: &Rc<Self>, _: u32) -> Box<dyn HttpStream> {
         Box::new(Stream::new(Rc::clone(self)))
     }
 

@@ -3,7 +3,6 @@
 use crate::counters::Counters;
 use header_compression_config::ClientKey;
 use std::cell::RefCell;
-use std::time::Instant;
 
 /// State that all streams of a worker share.
 #[derive(Debug)]
@@ -12,5 +11,4 @@ pub(crate) struct Shared<End> {
     pub(crate) end: RefCell<End>,
     pub(crate) counters: Counters,
     pub(crate) client: ClientKey,
-    pub(crate) start: Instant,
 }

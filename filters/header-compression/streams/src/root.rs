@@ -6,16 +6,19 @@ use crate::stream::{GroundHeaders, RemoteHeaders};
 use filter_host::metrics::Metrics;
 use filter_host::random;
 use filter_host::root::Filter;
+use filter_host::stream::HttpStream;
 use header_codec::{Dictionary, GroundEnd, RemoteEnd};
 use header_compression_config::{Config, Role};
-use proxy_wasm::traits::HttpContext;
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::time::Instant;
 
-/// The end of the pipe that this worker serves.
+/// The filter of one worker.
 #[derive(Debug)]
-pub(crate) enum Worker {
+pub struct Worker(End);
+
+/// The end of the pipe that a worker serves.
+#[derive(Debug)]
+enum End {
     Remote(Rc<Shared<RemoteEnd>>),
     Ground(Rc<Shared<GroundEnd>>),
 }
@@ -28,24 +31,24 @@ impl Filter for Worker {
         let dictionary = Dictionary::first().ok_or("header-compression: the built-in dictionary is damaged")?;
         let dictionary = Rc::new(dictionary);
         let clients = usize::try_from(config.clients).unwrap_or(usize::MAX);
-        let (client, start, counters) = (config.client, Instant::now(), Counters::define(metrics));
-        Ok(match config.role {
+        let (client, counters) = (config.client, Counters::define(metrics));
+        Ok(Self(match config.role {
             Role::Remote => {
                 let session = u32::from_le_bytes(random::bytes());
                 let end = RefCell::new(RemoteEnd::new(dictionary, session, clients));
-                Self::Remote(Rc::new(Shared { end, counters, client, start }))
+                End::Remote(Rc::new(Shared { end, counters, client }))
             }
             Role::Ground => {
                 let end = RefCell::new(GroundEnd::new(dictionary, clients));
-                Self::Ground(Rc::new(Shared { end, counters, client, start }))
+                End::Ground(Rc::new(Shared { end, counters, client }))
             }
-        })
+        }))
     }
 
-    fn stream(self: &Rc<Self>, _: u32) -> Box<dyn HttpContext> {
-        match &**self {
-            Self::Remote(shared) => Box::new(RemoteHeaders::new(Rc::clone(shared))),
-            Self::Ground(shared) => Box::new(GroundHeaders::new(Rc::clone(shared))),
+    fn stream(self: &Rc<Self>, _: u32) -> Box<dyn HttpStream> {
+        match &self.0 {
+            End::Remote(shared) => Box::new(RemoteHeaders::new(Rc::clone(shared))),
+            End::Ground(shared) => Box::new(GroundHeaders::new(Rc::clone(shared))),
         }
     }
 }

@@ -5,15 +5,14 @@ use crate::counters::Work;
 use crate::shared::Shared;
 use filter_host::headers::{self, Map, Pairs};
 use filter_host::log::{self, Level};
-use filter_host::{HostError, property, reply};
+use filter_host::stream::{Action, HttpStream};
+use filter_host::{HostError, clock, property, reply};
 use header_codec::{GroundEnd, GroundStream, RemoteEnd, RemoteRequest, RemoteStream, Treatment, is_of_a_client};
 use header_compression_config::ClientKey;
 use http_semantics::Reply;
 use http_semantics::authority::without_port;
-use proxy_wasm::traits::{Context, HttpContext};
-use proxy_wasm::types::Action;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::Duration;
 
 /// A stream at the remote. The filter runs in the pipe's cluster, so there is one stream for each attempt.
 #[derive(Debug)]
@@ -45,25 +44,23 @@ impl RemoteHeaders {
     }
 }
 
-impl Context for RemoteHeaders {}
-
-impl HttpContext for RemoteHeaders {
-    fn on_http_request_headers(&mut self, _: usize, end_of_stream: bool) -> Action {
+impl HttpStream for RemoteHeaders {
+    fn request_headers(&mut self, end_of_stream: bool) -> Action {
         let (Some(pairs), Ok(mut end)) = (read(Map::Request), self.shared.end.try_borrow_mut()) else {
             return Action::Continue;
         };
         let fields: Vec<_> = pairs.iter().collect();
         let client = if is_of_a_client(&fields) { self.client() } else { Vec::new() };
         let pipe = Self::pipe();
-        let start = Instant::now();
+        let start = now();
         let (treatment, stream) = end.request(&RemoteRequest {
             client: &client,
             pipe: pipe.as_deref(),
             headers: &fields,
             body: !end_of_stream,
-            now: start.saturating_duration_since(self.shared.start),
+            now: start,
         });
-        self.shared.counters.add(&mut end.counts, Work::Encode, start.elapsed());
+        self.shared.counters.add(&mut end.counts, Work::Encode, now().saturating_sub(start));
         let (action, applied) = apply(Map::Request, treatment);
         if applied {
             self.stream = stream;
@@ -71,16 +68,15 @@ impl HttpContext for RemoteHeaders {
         action
     }
 
-    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+    fn response_headers(&mut self, _: bool) -> Action {
         let stream = std::mem::take(&mut self.stream);
         let (Some(pairs), Ok(mut end)) = (read(Map::Response), self.shared.end.try_borrow_mut()) else {
             return Action::Continue;
         };
         let pipe = Self::pipe().unwrap_or_default();
-        let start = Instant::now();
-        let now = start.saturating_duration_since(self.shared.start);
-        let treatment = end.response(stream, &pipe, &pairs.iter().collect::<Vec<_>>(), now);
-        self.shared.counters.add(&mut end.counts, Work::Decode, start.elapsed());
+        let start = now();
+        let treatment = end.response(stream, &pipe, &pairs.iter().collect::<Vec<_>>(), start);
+        self.shared.counters.add(&mut end.counts, Work::Decode, now().saturating_sub(start));
         apply(Map::Response, treatment).0
     }
 }
@@ -98,17 +94,15 @@ impl GroundHeaders {
     }
 }
 
-impl Context for GroundHeaders {}
-
-impl HttpContext for GroundHeaders {
-    fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
+impl HttpStream for GroundHeaders {
+    fn request_headers(&mut self, _: bool) -> Action {
         let (Some(pairs), Ok(mut end)) = (read(Map::Request), self.shared.end.try_borrow_mut()) else {
             return Action::Continue;
         };
         let pipe = property::get(&["connection", "id"]).ok().flatten().unwrap_or_default();
-        let start = Instant::now();
+        let start = now();
         let (treatment, stream) = end.request(&pipe, &pairs.iter().collect::<Vec<_>>());
-        self.shared.counters.add(&mut end.counts, Work::Decode, start.elapsed());
+        self.shared.counters.add(&mut end.counts, Work::Decode, now().saturating_sub(start));
         self.stream = stream;
         let (action, applied) = apply(Map::Request, treatment);
         if applied {
@@ -119,16 +113,21 @@ impl HttpContext for GroundHeaders {
         apply(Map::Request, Treatment::Reply(Reply::empty(500))).0
     }
 
-    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+    fn response_headers(&mut self, _: bool) -> Action {
         let stream = std::mem::take(&mut self.stream);
         let (Some(pairs), Ok(mut end)) = (read(Map::Response), self.shared.end.try_borrow_mut()) else {
             return Action::Continue;
         };
-        let start = Instant::now();
+        let start = now();
         let treatment = end.response(stream, &pairs.iter().collect::<Vec<_>>());
-        self.shared.counters.add(&mut end.counts, Work::Encode, start.elapsed());
+        self.shared.counters.add(&mut end.counts, Work::Encode, now().saturating_sub(start));
         apply(Map::Response, treatment).0
     }
+}
+
+/// Returns the time on the proxy's monotonic clock.
+fn now() -> Duration {
+    clock::monotonic().unwrap_or_default()
 }
 
 /// Reads all headers. Returns `None` if the host refuses, and then the filter leaves them unchanged.

@@ -12,7 +12,7 @@ pub(crate) type Config = url_rewriting::Config<AdmissionConfig>;
 
 /// State that all streams of a configuration share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub struct Shared {
     pub(crate) plans: Plans,
     pub(crate) counters: Counters,
     /// `None` if nothing is prefetched.

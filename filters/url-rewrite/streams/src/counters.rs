@@ -98,7 +98,7 @@ mod tests {
         if env::var_os("SNAPSHOTS").is_some_and(|value| value == "overwrite") {
             return fs::write(path, &expected).unwrap();
         }
-        let hint = "`SNAPSHOTS=overwrite cargo test -p url-rewrite-filter` writes it";
+        let hint = "`SNAPSHOTS=overwrite cargo test -p url-rewrite-streams` writes it";
         assert_eq!(document, expected, "METRICS.md differs from the counters; {hint}");
     }
 }

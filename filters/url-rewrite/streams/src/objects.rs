@@ -5,11 +5,11 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use filter_host::callout::{self, Ending, Token};
 use filter_host::log::{self, Level};
-use filter_host::{HostError, timer};
+use filter_host::{HostError, clock, timer};
 use page_objects::{Candidates, Fetcher, PrefetchObserver, RequestTemplate, Skip};
 use url_rewriting::headers::{Fields, request};
 use url_rewriting::{Observer, Plan};
@@ -29,7 +29,6 @@ const AT_ONCE: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(crate) struct Objects {
     fetcher: RefCell<Fetcher>,
-    started: Instant,
 }
 
 /// Candidates that a page's observer has found and that are not yet taken.
@@ -56,14 +55,14 @@ pub(crate) fn observe(
 
 impl Objects {
     pub(crate) fn new() -> Self {
-        Self { fetcher: RefCell::default(), started: Instant::now() }
+        Self { fetcher: RefCell::default() }
     }
 
     /// Passes the candidates of a page's observer to the fetcher.
     pub(crate) fn take(&self, found: &Found, counters: &Counters) {
         let (Ok(mut found), Ok(mut fetcher)) = (found.try_borrow_mut(), self.fetcher.try_borrow_mut()) else { return };
         found.skipped.drain(..).for_each(|why| counters.skipped(why));
-        let now_ms = self.now_ms();
+        let now_ms = now_ms();
         for candidate in found.candidates.drain(..) {
             if let Err(why) = fetcher.ask(candidate, now_ms) {
                 counters.skipped(why);
@@ -79,7 +78,7 @@ impl Objects {
     /// Passes the response to a browser's request to the fetcher, which learns from it.
     pub(crate) fn saw(&self, visit: &request::Visit, answer: &Fields<'_>) {
         if let Ok(mut fetcher) = self.fetcher.try_borrow_mut() {
-            fetcher.saw(visit, answer, self.now_ms());
+            fetcher.saw(visit, answer, now_ms());
         }
     }
 
@@ -87,7 +86,7 @@ impl Objects {
     /// sent the request.
     pub(crate) fn send(&self, counters: &Counters) {
         let Ok(mut fetcher) = self.fetcher.try_borrow_mut() else { return };
-        let now_ms = self.now_ms();
+        let now_ms = now_ms();
         while let Some(order) = fetcher.next(now_ms, |why| counters.skipped(why)) {
             match callout::send(CLUSTER, &order.fields(), TIMEOUT) {
                 Ok(token) => fetcher.sent(order, token.number()),
@@ -110,13 +109,13 @@ impl Objects {
             Ending::Failed => None,
         };
         let Ok(mut fetcher) = self.fetcher.try_borrow_mut() else { return Ok(()) };
-        if let Some(ended) = fetcher.ended(token.number(), pairs.as_ref(), self.now_ms()) {
+        if let Some(ended) = fetcher.ended(token.number(), pairs.as_ref(), now_ms()) {
             counters.fetched(ended);
         }
         Ok(())
     }
+}
 
-    fn now_ms(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
-    }
+fn now_ms() -> u64 {
+    u64::try_from(clock::monotonic().unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }

@@ -11,7 +11,7 @@ use crate::counters::Counters;
 
 /// The filter of one worker at one position.
 #[derive(Debug)]
-pub(crate) struct Worker {
+pub struct Worker {
     pub(crate) position: Position,
     pub(crate) table: Table<ProxyBoard>,
     pub(crate) counters: Counters,

@@ -4,11 +4,10 @@ use std::rc::Rc;
 
 use filter_host::headers::{self, Map};
 use filter_host::log::{self, Level};
+use filter_host::stream::{Action, HttpStream};
 use filter_host::{HostError, clock, reply};
 use http_semantics::Reply;
 use name_budget::{Client, Name, Outcome, marks};
-use proxy_wasm::traits::{Context, HttpContext};
-use proxy_wasm::types::Action;
 
 use crate::worker::Worker;
 
@@ -35,10 +34,8 @@ impl Stream {
     }
 }
 
-impl Context for Stream {}
-
-impl HttpContext for Stream {
-    fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
+impl HttpStream for Stream {
+    fn request_headers(&mut self, _: bool) -> Action {
         self.request().unwrap_or_else(|error| {
             // A name too many costs less than a failed page.
             log::write(Level::Warn, &format!("name-budget: a request passes unchecked: {error}"));

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use cache_admission::Position;
 use filter_host::metrics::Metrics;
 use filter_host::root::Filter;
-use proxy_wasm::traits::HttpContext;
+use filter_host::stream::HttpStream;
 
 use crate::counters::Counters;
 use crate::fetch::FetchStream;
@@ -19,7 +19,7 @@ impl Filter for Worker {
         Ok(Self::new(Position::from_json(json).map_err(|error| error.to_string())?, Counters::define(metrics)))
     }
 
-    fn stream(self: &Rc<Self>, _: u32) -> Box<dyn HttpContext> {
+    fn stream(self: &Rc<Self>, _: u32) -> Box<dyn HttpStream> {
         let worker = Rc::clone(self);
         match self.position {
             Position::Fetch { images } => Box::new(FetchStream::new(worker, images)),

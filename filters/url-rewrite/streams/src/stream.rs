@@ -7,10 +7,9 @@ use crate::shared::Shared;
 use filter_host::body::{self, Buffer};
 use filter_host::headers::{self, Map, apply};
 use filter_host::log::{self, Level};
+use filter_host::stream::{Action, HttpStream};
 use filter_host::{HostError, property, reply};
 use page_objects::{RequestTemplate, Skip};
-use proxy_wasm::traits::{Context, HttpContext};
-use proxy_wasm::types::Action;
 use std::rc::Rc;
 use url_rewriting::headers::{Fields, Reply, ReplyReason, edited, request};
 use url_rewriting::response;
@@ -99,22 +98,20 @@ impl Stream {
     }
 }
 
-impl Context for Stream {}
-
-impl HttpContext for Stream {
-    fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
+impl HttpStream for Stream {
+    fn request_headers(&mut self, _: bool) -> Action {
         let shared = Rc::clone(&self.shared);
         self.request(&shared).unwrap_or_else(|error| refuse("request headers", error))
     }
 
-    fn on_http_response_headers(&mut self, _: usize, end_of_stream: bool) -> Action {
+    fn response_headers(&mut self, end_of_stream: bool) -> Action {
         // Without a visit the filter or the proxy wrote the reply itself.
         let Some((visit, plan)) = self.visit.take() else { return Action::Continue };
         let shared = Rc::clone(&self.shared);
         self.response(&shared, &visit, &plan, end_of_stream).unwrap_or_else(|error| refuse("response headers", error))
     }
 
-    fn on_http_response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
+    fn response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
         if let Some(applicant) = &mut self.applicant {
             applicant.body(size, end_of_stream);
         }
@@ -133,7 +130,7 @@ impl HttpContext for Stream {
 
     /// Trailers replace the end of the body, so no more body can be sent. The held bytes (at most the beginning of an
     /// unfinished tag) are lost. Filters behind this one must not add trailers; decompressors do.
-    fn on_http_response_trailers(&mut self, _: usize) -> Action {
+    fn response_trailers(&mut self) -> Action {
         if let Some(applicant) = &mut self.applicant {
             applicant.end();
         }

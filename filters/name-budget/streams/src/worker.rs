@@ -7,7 +7,7 @@ use name_budget::{Budgets, Config, Reason};
 
 /// The filter of one worker.
 #[derive(Debug)]
-pub(crate) struct Worker {
+pub struct Worker {
     pub(crate) budgets: Budgets<ProxyBoard>,
     counters: Counters,
 }

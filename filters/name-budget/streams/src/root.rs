@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use filter_host::metrics::Metrics;
 use filter_host::root::Filter;
+use filter_host::stream::HttpStream;
 use name_budget::Config;
-use proxy_wasm::traits::HttpContext;
 
 use crate::stream::Stream;
 use crate::worker::Worker;
@@ -17,7 +17,7 @@ impl Filter for Worker {
         Ok(Self::new(&Config::from_json(json).map_err(|error| error.to_string())?, metrics))
     }
 
-    fn stream(self: &Rc<Self>, _: u32) -> Box<dyn HttpContext> {
+    fn stream(self: &Rc<Self>, _: u32) -> Box<dyn HttpStream> {
         Box::new(Stream::new(Rc::clone(self)))
     }
 }

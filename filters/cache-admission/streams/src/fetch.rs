@@ -7,8 +7,7 @@ use cache_admission::lesson::{self, Fetched, learn_fetched};
 use filter_host::HostError;
 use filter_host::headers::{self, Map, apply};
 use filter_host::log::{self, Level};
-use proxy_wasm::traits::{Context, HttpContext};
-use proxy_wasm::types::Action;
+use filter_host::stream::{Action, HttpStream};
 
 use crate::worker::Worker;
 
@@ -39,17 +38,15 @@ impl FetchStream {
     }
 }
 
-impl Context for FetchStream {}
-
-impl HttpContext for FetchStream {
-    fn on_http_request_headers(&mut self, _: usize, _: bool) -> Action {
+impl HttpStream for FetchStream {
+    fn request_headers(&mut self, _: bool) -> Action {
         if let Err(error) = self.request() {
             log::write(Level::Warn, &format!("cache-admission: cannot process request headers of a fetch: {error}"));
         }
         Action::Continue
     }
 
-    fn on_http_response_headers(&mut self, _: usize, _: bool) -> Action {
+    fn response_headers(&mut self, _: bool) -> Action {
         if let Some(fetched) = self.fetched.take()
             && let Err(error) = self.response(&fetched)
         {

@@ -1,0 +1,126 @@
+//! The calls of `wasm/calls.rs`, made to the thread's host.
+
+use std::time::Duration;
+
+use super::ask;
+use crate::error::HostError;
+use crate::kinds::{Buffer, Half, Level, Map};
+use crate::pairs::Pairs;
+
+pub(crate) fn log(level: Level, message: &str) {
+    let _ = ask(|host| {
+        host.log(level, message);
+        Ok(())
+    });
+}
+
+pub(crate) fn get_buffer(buffer: Buffer, start: usize, max: usize) -> Result<Vec<u8>, HostError> {
+    ask(|host| host.buffer(buffer, start, max))
+}
+
+pub(crate) fn set_buffer(buffer: Buffer, start: usize, size: usize, data: &[u8]) -> Result<(), HostError> {
+    ask(|host| host.set_buffer(buffer, start, size, data))
+}
+
+pub(crate) fn get_header_pairs(map: Map) -> Result<Pairs, HostError> {
+    ask(|host| host.headers(map))
+}
+
+pub(crate) fn set_header_pairs(map: Map, pairs: &Pairs) -> Result<(), HostError> {
+    ask(|host| host.set_headers(map, pairs))
+}
+
+pub(crate) fn get_header(map: Map, name: &str) -> Result<Vec<u8>, HostError> {
+    let headers = get_header_pairs(map)?;
+    let first = headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()));
+    first.map(|(_, value)| value.to_vec()).ok_or(HostError::NotFound)
+}
+
+pub(crate) fn add_header(map: Map, name: &str, value: &[u8]) -> Result<(), HostError> {
+    edit(map, |headers| headers.push((name.as_bytes().to_vec(), value.to_vec())))
+}
+
+/// Sets the first value, and removes the others.
+pub(crate) fn replace_header(map: Map, name: &str, value: &[u8]) -> Result<(), HostError> {
+    edit(map, |headers| {
+        let place = headers.iter().position(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()));
+        headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name.as_bytes()));
+        let place = place.unwrap_or(headers.len()).min(headers.len());
+        headers.insert(place, (name.as_bytes().to_vec(), value.to_vec()));
+    })
+}
+
+pub(crate) fn remove_header(map: Map, name: &str) -> Result<(), HostError> {
+    edit(map, |headers| headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name.as_bytes())))
+}
+
+fn edit(map: Map, change: impl FnOnce(&mut Vec<(Vec<u8>, Vec<u8>)>)) -> Result<(), HostError> {
+    ask(|host| {
+        let headers = host.headers(map)?;
+        let mut headers: Vec<_> = headers.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
+        change(&mut headers);
+        host.set_headers(map, &Pairs::of(&headers))
+    })
+}
+
+pub(crate) fn send_local_response(status: u16, details: &str, headers: &Pairs, body: &[u8]) -> Result<(), HostError> {
+    ask(|host| host.reply(status, details, headers, body))
+}
+
+pub(crate) fn close_stream(half: Half) -> Result<(), HostError> {
+    ask(|host| host.close(half))
+}
+
+pub(crate) fn set_tick_period(millis: u32) -> Result<(), HostError> {
+    ask(|host| host.set_tick_period(Duration::from_millis(u64::from(millis))))
+}
+
+pub(crate) fn set_effective_context(id: u32) -> Result<(), HostError> {
+    ask(|host| host.set_effective_context(id))
+}
+
+pub(crate) fn continue_stream(half: Half) -> Result<(), HostError> {
+    ask(|host| host.resume(half))
+}
+
+pub(crate) fn get_shared_data(key: &str) -> Result<(Vec<u8>, u32), HostError> {
+    ask(|host| host.shared(key))
+}
+
+pub(crate) fn set_shared_data(key: &str, value: &[u8], version: u32) -> Result<(), HostError> {
+    ask(|host| host.set_shared(key, value, version))
+}
+
+pub(crate) fn monotonic() -> Result<Duration, HostError> {
+    ask(|host| host.monotonic())
+}
+
+pub(crate) fn define_counter(name: &str) -> Result<u32, HostError> {
+    ask(|host| host.define_counter(name))
+}
+
+pub(crate) fn add_to_counter(id: u32, amount: i64) -> Result<(), HostError> {
+    ask(|host| host.add_to_counter(id, amount))
+}
+
+pub(crate) fn get_property(path: &[u8]) -> Result<Vec<u8>, HostError> {
+    ask(|host| host.property(path))
+}
+
+pub(crate) fn set_property(path: &[u8], value: &[u8]) -> Result<(), HostError> {
+    ask(|host| host.set_property(path, value))
+}
+
+pub(crate) fn http_call(cluster: &str, fields: &[(&str, &str)], timeout: Duration) -> Result<u32, HostError> {
+    ask(|host| host.http_call(cluster, fields, timeout))
+}
+
+pub(crate) fn random(bytes: &mut [u8]) {
+    let drawn = ask(|host| {
+        host.random(bytes);
+        Ok(())
+    });
+    if drawn.is_err() {
+        crate::drawn::fill(bytes);
+    }
+}
