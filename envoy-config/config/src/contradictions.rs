@@ -99,7 +99,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
     }
     images_without_cache(&places, draft, problems);
     if let Some(role) = &draft.role {
-        pair::check(&places, role, draft.upstream.as_ref(), draft.proxy.as_ref(), problems);
+        pair::check(&places, role, draft.link.as_ref(), draft.upstream.as_ref(), draft.proxy.as_ref(), problems);
     }
     if let (Some(rewrite), Some(proxy)) = (&draft.rewrite, &draft.proxy) {
         if rewrite.level != Level::Off && rewrite.target == TargetWish::Https && proxy.secure_names.is_empty() {

@@ -146,6 +146,7 @@ mod tests {
             down: rate(down_kbit),
             up: rate(down_kbit),
             price: Price::Free,
+            mtu: None,
         })
     }
 
@@ -177,7 +178,7 @@ mod tests {
     fn deltas_pay_where_bytes_take_time_or_money() {
         let link = |rtt_ms, kbit: u64, price| {
             let rate = Rate { bits_per_second: kbit * 1000 };
-            Link { rtt: Duration::from_millis(rtt_ms), down: rate, up: rate, price }
+            Link { rtt: Duration::from_millis(rtt_ms), down: rate, up: rate, price, mtu: None }
         };
         for (rtt_ms, kbit, pays) in
             [(600, 20_000, false), (40, 100_000, false), (80, 8_000, true), (700, 2_000, true), (600, 56, true)]

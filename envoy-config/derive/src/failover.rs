@@ -201,7 +201,7 @@ mod tests {
 
     fn link(rtt: Duration, up: u64) -> Link {
         let down = Rate { bits_per_second: 20_000_000 };
-        Link { rtt, down, up: Rate { bits_per_second: up }, price: Price::Free }
+        Link { rtt, down, up: Rate { bits_per_second: up }, price: Price::Free, mtu: None }
     }
 
     fn of(grounds: u16, when_down: WhenDown) -> Failover {

@@ -89,7 +89,7 @@ mod tests {
 
     fn of(price: Price) -> Intervals {
         let down = Rate { bits_per_second: 20_000_000 };
-        Intervals::of(&Link { rtt: Duration::from_millis(600), down, up: down, price }, &Role::Edge)
+        Intervals::of(&Link { rtt: Duration::from_millis(600), down, up: down, price, mtu: None }, &Role::Edge)
     }
 
     #[test]

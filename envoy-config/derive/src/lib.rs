@@ -11,6 +11,7 @@ mod failover;
 mod host;
 mod images;
 mod intervals;
+mod packets;
 mod table;
 mod target;
 mod timers;
@@ -24,6 +25,7 @@ pub use {
     failover::{Ejection, Failover},
     host::{CongestionControls, HostFacts},
     images::ImagesChoice,
+    packets::Packets,
     table::{Derived, derive, offers_http3},
     target::{TargetChoice, TargetKind},
     timers::{Timer, Timers, Traffic, pair_check},

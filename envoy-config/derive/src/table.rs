@@ -12,6 +12,7 @@ use super::failover::Failover;
 use super::host::{CongestionControls, HostFacts};
 use super::images::ImagesChoice;
 use super::intervals::Intervals;
+use super::packets::Packets;
 use super::target::{TargetChoice, TargetKind, choose};
 use super::timers::{self, Timer, Timers, Traffic};
 use super::value::{CongestionControl, Origin, Row, Value};
@@ -54,6 +55,8 @@ pub struct Derived {
     pub timers: Timers,
     /// The bounds on headers, buffers and windows.
     pub bounds: Bounds,
+    /// The sizes of packets on the link. None: `link.mtu` is `auto`, and the kernel finds them.
+    pub packets: Option<Packets>,
     /// The behaviour of a remote towards a ground that does not respond. None at other boxes.
     pub failover: Option<Failover>,
     /// The connections or streams that a remote opens in advance. None at other boxes.
@@ -103,7 +106,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let mut table = Table { settings, rows: Vec::new() };
     let model = LinkModel::of(&settings.link);
     let target = choose(settings, &model);
-    let Link { rtt, down, up, price: _ } = settings.link;
+    let Link { rtt, down, up, price: _, mtu: _ } = settings.link;
     let rtt_text = show_duration(rtt);
     let intervals = Intervals::of(&settings.link, &settings.role);
 
@@ -283,6 +286,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         intervals,
         timers,
         bounds,
+        packets: settings.link.mtu.map(Packets::of),
         images: ImagesChoice::of(settings),
         target,
         model,

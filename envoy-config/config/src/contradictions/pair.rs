@@ -3,12 +3,13 @@
 use super::Places;
 use crate::diagnostic::Problem;
 use crate::names::{Host, HostPort};
-use crate::settings::{PipeTransport, Proxy, Remote, Role, Upstream, WhenDown};
+use crate::settings::{Ground, Link, PipeTransport, Proxy, Remote, Role, Upstream, WhenDown};
 
 /// Checks the pair. Skips a group that has a problem of its own.
 pub(super) fn check(
     places: &Places<'_>,
     role: &Role,
+    link: Option<&Link>,
     upstream: Option<&Upstream>,
     proxy: Option<&Proxy>,
     problems: &mut Vec<Problem>,
@@ -19,6 +20,9 @@ pub(super) fn check(
     }
     if let Some(proxy) = proxy {
         ground_here(places, role, proxy, problems);
+    }
+    if let Some(mtu) = link.and_then(|link| link.mtu) {
+        quic_in_small_packets(places, role, mtu, problems);
     }
     quic_by_address(places, role, problems);
     quic_to_several(places, role, problems);
@@ -63,6 +67,26 @@ fn direct_without_resolvers(places: &Places<'_>, role: &Role, upstream: &Upstrea
                 "no resolver for origins while the ground does not respond",
             )
             .help("add a resolver to `upstream.resolvers` that this box reaches without the ground, or write `when_down: error`"),
+        );
+    }
+}
+
+/// The smallest packet that carries the 1200 bytes of QUIC's first datagrams (RFC 9000 section 14) with the headers of
+/// IPv6 and UDP.
+const LEAST_FOR_QUIC: u32 = 1200 + 40 + 8;
+
+/// Refuses HTTP/3 over a link whose packets are too small for QUIC.
+fn quic_in_small_packets(places: &Places<'_>, role: &Role, mtu: u32, problems: &mut Vec<Problem>) {
+    let (Role::Remote(Remote { transport, .. }) | Role::Ground(Ground { transport, .. })) = role else { return };
+    if *transport == PipeTransport::H3 && mtu < LEAST_FOR_QUIC {
+        problems.push(
+            Problem::error(
+                "`split.transport: h3` over packets that are too small",
+                places.of(&["split", "transport"]),
+                "QUIC's first packets have 1200 bytes and their headers",
+            )
+            .and(places.of(&["link", "mtu"]), format!("expected {LEAST_FOR_QUIC} or more, found {mtu}"))
+            .help("write `transport: h2`, or a larger `mtu`"),
         );
     }
 }

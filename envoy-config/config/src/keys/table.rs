@@ -51,6 +51,13 @@ pub(crate) const KEYS: &[Key] = &[
         "`metered`: each byte on the link costs money, so compression goes to the level with the least bytes, and a pair without clients sends its probes and health checks every 4 minutes (below 60 KB an hour)",
     ),
     key(
+        "link.mtu",
+        // The size that every host takes (RFC 1122 section 3.3.2), and that of jumbo frames.
+        NumberOrAuto { min: 576, max: 9216 },
+        Is("auto"),
+        "the largest packet that crosses the link whole, in bytes. The TCP connections over the link use smaller packets in both directions, and so does the pipe with `transport: h3`. `auto`: the kernel finds the size. `longhaul netcheck` names it where larger packets vanish, as on some tunnels ([how](../docs/src/netcheck.md#packets-that-vanish))",
+    ),
+    key(
         "compare",
         Form("`1%` to `50%`, `off`"),
         Is("off"),

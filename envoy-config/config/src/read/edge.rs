@@ -29,7 +29,11 @@ pub(super) fn link(reader: &mut Reader, top: &Section<'_>) -> Option<Link> {
     let up = reader.required(&section, "up", "the rate from clients, such as `up: 5mbit`", Reader::rate);
     let words = [("free", Price::Free), ("metered", Price::Metered)];
     let price = reader.optional(&section, "price", |reader, setting| reader.word(setting, &words));
-    Some(Link { rtt: rtt?, down: down?, up: up?, price: price? })
+    let mtu = reader.optional(&section, "mtu", |reader, setting| match setting.text() {
+        Some("auto") => Some(None),
+        _ => reader.number(setting).map(Some),
+    });
+    Some(Link { rtt: rtt?, down: down?, up: up?, price: price?, mtu: mtu? })
 }
 
 pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Proxy> {

@@ -15,6 +15,8 @@ pub struct Link {
     pub up: Rate,
     /// The price of bytes.
     pub price: Price,
+    /// The largest IP packet that crosses the link whole, in bytes. None: the kernel finds it.
+    pub mtu: Option<u32>,
 }
 
 impl Link {

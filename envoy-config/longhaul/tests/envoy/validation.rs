@@ -87,6 +87,7 @@ const KINDS: &[Kind] = &[
     ),
     kind("a slow cell", &[("rtt: 600ms, down: 20mbit, up: 5mbit", "rtt: 400ms, down: 78kbit, up: 40kbit")], ""),
     kind("a fast link", &[("rtt: 600ms, down: 20mbit, up: 5mbit", "rtt: 40ms, down: 1gbit, up: 100mbit")], ""),
+    kind("a tunnel", &[("rtt: 600ms, down: 20mbit, up: 5mbit", "rtt: 600ms, down: 20mbit, up: 5mbit, mtu: 1280")], ""),
     kind(
         "transport by hand",
         &[],
@@ -133,17 +134,23 @@ const PAIRS: &[(&str, &str)] = &[
     ("ground", "dial: ground, peer: 'ship.test:8443'"),
     ("ground", "dial: ground, peer: '192.0.2.1:8443'"),
     ("ground", "peer: [ship.test], transport: h3"),
+    ("remote over a tunnel", "peer: '198.51.100.40:8443'"),
+    ("remote over a tunnel", "peer: 'ground.test:8443', transport: h3"),
+    ("ground over a tunnel", "peer: [ship.test], transport: h3"),
 ];
 
 /// A link on which streams of the pipe carry clients' bytes, and one on which connections do.
 const LTE: &str = "rtt: 80ms, down: 8mbit, up: 2mbit";
 const SATELLITE: &str = "rtt: 600ms, down: 20mbit, up: 5mbit";
+const TUNNEL: &str = "rtt: 600ms, down: 20mbit, up: 5mbit, mtu: 1280";
 
 #[test]
 fn both_ends_of_a_pair_are_valid() {
     let Some(envoy) = binary() else { return };
     for (end, split) in PAIRS {
-        let (role, link) = end.strip_suffix(" on LTE").map_or((*end, SATELLITE), |role| (role, LTE));
+        let links = [(" on LTE", LTE), (" over a tunnel", TUNNEL), ("", SATELLITE)];
+        let on = |(suffix, link)| end.strip_suffix(suffix).map(|role| (role, link));
+        let (role, link) = links.into_iter().find_map(on).unwrap();
         let config = Config::new("");
         let trust = Authority::new();
         trust.issue(&["ship.test"]).write(config.folder.path(), "pair");

@@ -20,6 +20,9 @@ pub(super) struct Transport {
     /// The kernel's name of the congestion control, in base64, as the value of a socket option. None: the host's
     /// default.
     congestion_control: Option<Commented<String>>,
+    /// The segment size of connections over the link, and the packet size of QUIC on the pipe. None: the kernel finds them.
+    segment: Option<Commented<u32>>,
+    quic_packet: Option<Commented<u32>>,
     notsent_lowat: Commented<u64>,
     user_timeout_ms: Commented<u64>,
     keepalive_idle_s: Commented<u64>,
@@ -76,6 +79,8 @@ impl Transport {
                     comment: format!("{name}: {}", d.congestion_control.comment()),
                 }),
             },
+            segment: d.packets.as_ref().map(|packets| bound(&packets.segment)),
+            quic_packet: d.packets.as_ref().map(|packets| bound(&packets.datagram)),
             notsent_lowat: commented(&d.notsent_lowat, |bytes| bytes.0),
             user_timeout_ms: commented(&d.user_timeout, |time| millis(*time)),
             keepalive_idle_s: commented(&d.keepalive_idle, |time| time.as_secs().max(1)),
@@ -130,7 +135,7 @@ fn reason_of(timer: &Timer) -> Commented<String> {
     Commented { value: envoy(timer.time), comment: timer.formula.clone() }
 }
 
-fn bound(bound: &Reasoned<u64>) -> Commented<u64> {
+fn bound<T: Copy>(bound: &Reasoned<T>) -> Commented<T> {
     Commented { value: bound.value, comment: bound.reason.clone() }
 }
 

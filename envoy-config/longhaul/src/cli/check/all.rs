@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use longhaul_config::units::show_duration;
 use longhaul_config::{DnsMode, Settings};
-use longhaul_derive::{Derived, Failover, Origin, Row, TargetKind};
+use longhaul_derive::{Derived, Failover, Origin, Packets, Row, TargetKind};
 use longhaul_observe::table::table;
 
 use super::lines::{images, listed, pair, parent, uses};
@@ -19,12 +19,14 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
     [
         format!("{file}: ok, role {}\n\n", settings.role.as_str()),
         format!(
-            "link: RTT {}, {} down, {} up\n  {}\n\n",
+            "link: RTT {}, {} down, {} up\n  {}\n",
             show_duration(link.rtt),
             link.down,
             link.up,
             derived.model.sentence()
         ),
+        derived.packets.as_ref().map(packets).unwrap_or_default(),
+        "\n".to_owned(),
         format!("uses: {}, {} URLs in the cache's memory ({})\n\n", uses(&derived.capacity), urls.value, urls.reason),
         target(derived),
         format!("images: {}\n", images(settings, &derived.images)),
@@ -39,6 +41,15 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
         table(&["name", "value", "purpose and reason"], &rows, width),
     ]
     .concat()
+}
+
+/// The sizes of packets on the link.
+fn packets(packets: &Packets) -> String {
+    let Packets { segment, datagram } = packets;
+    format!(
+        "  TCP segments of {} bytes ({}), QUIC packets of {} bytes\n",
+        segment.value, segment.reason, datagram.value
+    )
 }
 
 /// The timers, each below the kind of traffic that it bounds.

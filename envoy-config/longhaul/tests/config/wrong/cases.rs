@@ -248,6 +248,18 @@ pub(super) fn cases() -> Vec<Case> {
         edge("unit", "cache: { size: ▶2G }\n", "found `2G`", "write `2gib`"),
         edge("unit", "link:\n  rtt: ▶0,6s\n  down: 20mbit\n  up: 5mbit\n", "found `0,6s`", "write `0.6s`"),
         edge("number", "limits: { connections: ▶50_000 }\n", "found `50_000`", "write `50000`"),
+        edge(
+            "number",
+            "link: { rtt: 600ms, down: 20mbit, up: 5mbit, mtu: ▶12800 }\n",
+            "found `12800`",
+            "from 576 to 9216",
+        ),
+        edge(
+            "number",
+            "link: { rtt: 600ms, down: 20mbit, up: 5mbit, mtu: ▶1280b }\n",
+            "found `1280b`",
+            "from 576 to 9216",
+        ),
         edge("number", "limits: { connections: ▶50k }\n", "found `50k`", "write `50000`"),
         edge("number", "upstream: { resolvers: [192.0.2.53], ports: [▶http] }\n", "found `http`", "write `80`"),
         edge(
