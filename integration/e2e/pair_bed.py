@@ -142,7 +142,7 @@ def standing_pair(
     """Sets up the bed. `link` changes values of the emulated link's profile, and `split` changes keys of the remote's
     section. `records` adds names that no origin has."""
     authority = Authority(folder)
-    site = _site(authority)
+    site = pair_site(authority)
     site.records |= records or {}
     with ExitStack() as stack:
         line = stack.enter_context(Line(folder, profile, seed=1, changes=link))
@@ -154,7 +154,8 @@ def standing_pair(
         yield PairBed(folder, line, site, origins, authority, both)
 
 
-def _site(authority: Authority) -> Site:
+def pair_site(authority: Authority) -> Site:
+    """Returns the origins and names of the bed."""
     addresses = (str(one) for one in SITES.hosts() if str(one) != RESOLVER)
     site = Site(dns=[f"{RESOLVER}:53"], https_port=443, ca=authority.files.as_dict())
     site.hosts[LAB] = {"address": next(addresses), "special": True, "generate": True}

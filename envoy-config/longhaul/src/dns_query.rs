@@ -104,6 +104,47 @@ pub(crate) fn lookup(resolvers: &[SocketAddr], name: &str) -> Result<Vec<IpAddr>
     Err(LookupError::NoResolver { name: name.to_owned(), causes })
 }
 
+/// The type of the addresses to query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A records.
+    Ipv4,
+    /// AAAA records.
+    Ipv6,
+}
+
+/// The transport of a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// Two datagrams at most, because they may be lost.
+    Udp,
+    /// One connection.
+    Tcp,
+}
+
+/// Returns the addresses of `name` in one response of `resolver`. Empty for a truncated one, and if the name has none or
+/// does not exist: the resolver works.
+///
+/// # Errors
+/// There is no response, or it says that the resolver failed.
+pub(crate) fn try_resolver(resolver: SocketAddr, name: &str, kind: Kind, over: Over) -> Result<Vec<IpAddr>, Failure> {
+    let kind = if kind == Kind::Ipv4 { TYPE::A } else { TYPE::AAAA };
+    let query = query(identifier()?, name, kind).ok_or(Failure::Malformed)?;
+    let once = || match over {
+        Over::Udp => over_udp(resolver, &query),
+        Over::Tcp => over_tcp(resolver, &query),
+    };
+    let content = match once() {
+        Err(Failure::TimedOut) if over == Over::Udp => once()?,
+        content => content?,
+    };
+    match content {
+        Content::Addresses(addresses) => Ok(addresses),
+        Content::NoSuchName | Content::Truncated => Ok(Vec::new()),
+        Content::Code(code) => Err(Failure::Code(code)),
+    }
+}
+
 /// The outer error means that the next resolver may know more.
 fn lookup_at(resolver: SocketAddr, name: &str) -> Result<Result<Vec<IpAddr>, LookupError>, Failure> {
     for kind in [TYPE::A, TYPE::AAAA] {

@@ -10,6 +10,7 @@ pub mod cli;
 mod dns_query;
 pub(crate) mod explain;
 pub(crate) mod host;
+pub(crate) mod netcheck;
 pub(crate) mod pair;
 mod replaced_file;
 pub(crate) mod run;

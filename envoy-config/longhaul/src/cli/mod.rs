@@ -11,6 +11,7 @@ mod check;
 mod explain;
 mod generate;
 mod host;
+mod netcheck;
 mod observe;
 mod pair;
 mod render;
@@ -25,6 +26,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use longhaul_config::diagnostic::{Report, Severity};
 use longhaul_config::{AccessLog, LoadError, Loaded, load};
+use longhaul_observe::report::{self, NoRun};
 use longhaul_render::FILTERS;
 
 use crate::run::{BOUND_COMMAND, COMPANION_COMMAND};
@@ -75,6 +77,8 @@ enum Command {
     Log(observe::Log),
     /// Measure the link from the connections that cross it, and propose the `link:` line
     Measure(observe::Measure),
+    /// Try ports, firewalls, names, clock and the link, and say for each what to type
+    Netcheck(netcheck::Arguments),
     /// Print, apply or undo the packet rules, routes and kernel settings that FILE needs
     Host(host::Arguments),
     /// Make the certificates and both configuration files of a pair
@@ -106,6 +110,7 @@ pub fn main() -> ExitCode {
         Command::Explain(arguments) => explain::command(&arguments),
         Command::Log(arguments) => observe::log(&arguments),
         Command::Measure(arguments) => observe::measure(&arguments),
+        Command::Netcheck(arguments) => netcheck::command(&arguments),
         Command::Host(arguments) => host::command(&arguments),
         Command::Pair(arguments) => pair::command(&arguments),
         Command::Generate(arguments) => generate::command(&arguments),
@@ -140,6 +145,21 @@ fn load_or_refuse(file: &Path) -> Result<Loaded, u8> {
             eprintln!("{error}");
             Err(REFUSED)
         }
+    }
+}
+
+/// Returns the file, or that of the only box that runs.
+fn file_or_running(file: Option<&Path>, state: Option<&Path>, command: &str) -> Result<PathBuf, u8> {
+    if let Some(file) = file {
+        return Ok(file.to_owned());
+    }
+    match report::find(None, state) {
+        Ok(report) => Ok(report.file),
+        Err(error @ NoRun::Nothing(_)) => {
+            eprintln!("error: {error}. `longhaul {command} FILE` needs no running box");
+            Err(NOT_RUNNING)
+        }
+        Err(error) => fail(&error.to_string()),
     }
 }
 

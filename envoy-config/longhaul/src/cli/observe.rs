@@ -16,7 +16,7 @@ use longhaul_observe::status::gather;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use super::{FAILED, NOT_RUNNING, Outcome, fail, load_or_refuse, print};
+use super::{FAILED, NOT_RUNNING, Outcome, fail, file_or_running, load_or_refuse, print};
 use crate::run::local_addresses;
 
 /// The pause between two looks at a file that is followed.
@@ -202,17 +202,7 @@ fn time(text: &str) -> Result<Duration, String> {
 }
 
 pub(super) fn measure(arguments: &Measure) -> Outcome {
-    let file = match &arguments.file {
-        Some(file) => file.clone(),
-        None => match report::find(None, arguments.state.as_deref()) {
-            Ok(report) => report.file,
-            Err(error @ NoRun::Nothing(_)) => {
-                eprintln!("error: {error}. `longhaul measure FILE` needs no running box");
-                return Err(NOT_RUNNING);
-            }
-            Err(error) => return fail(&error.to_string()),
-        },
-    };
+    let file = file_or_running(arguments.file.as_deref(), arguments.state.as_deref(), "measure")?;
     let settings = load_or_refuse(&file)?.settings;
     let answer = match measured(&settings, arguments.time, &local_addresses()) {
         Ok(answer) => answer,

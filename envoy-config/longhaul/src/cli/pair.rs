@@ -94,7 +94,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
 
 fn check(file: &Path) -> Outcome {
     let loaded = load_or_refuse(file)?;
-    let lines = match pair::check(&loaded.settings) {
+    let lines = match pair::check(&loaded.settings, None) {
         Ok(lines) => lines,
         Err(error) => return fail(&error.to_string()),
     };

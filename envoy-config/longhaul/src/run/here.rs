@@ -81,6 +81,45 @@ pub(crate) fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) ->
     facts
 }
 
+/// A socket of this box, and its holder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OwnSocket {
+    /// The socket.
+    pub socket: SocketAddr,
+    /// True for UDP.
+    pub is_udp: bool,
+    /// The process that has it.
+    pub holder: SocketHolder,
+}
+
+/// The process that has a socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SocketHolder {
+    /// The socket is free.
+    Nobody,
+    /// The live run of this file.
+    Run,
+    /// Another process, or the socket cannot be had: the reason and the remedy.
+    Other(String),
+}
+
+/// Returns each socket of the settings with its holder. `state` is the state folder of the run, if it was started with one.
+pub(crate) fn own_sockets(state: Option<&Path>, loaded: &Loaded) -> Vec<OwnSocket> {
+    let settings = &ports::on_this_machine(loaded.clone()).settings;
+    let run = run_of(&settings.file, state);
+    let holder = |wanted| match ports::check(&[wanted]).pop() {
+        None => SocketHolder::Nobody,
+        Some(error) if run.as_ref().is_some_and(|run| error.is_held_by(run)) => SocketHolder::Run,
+        Some(error) => SocketHolder::Other(error.to_string()),
+    };
+    let own = |wanted: ports::ListenSocket| OwnSocket {
+        socket: wanted.socket,
+        is_udp: wanted.transport == ports::Protocol::Udp,
+        holder: holder(wanted),
+    };
+    ports::wanted(settings).into_iter().map(own).collect()
+}
+
 /// Returns the live run of `file`: in the state folder `state`, or without one in any that this user may see.
 fn run_of(file: &Path, state: Option<&Path>) -> Option<RunReport> {
     let run = match state {

@@ -49,7 +49,7 @@ pub(crate) use locate::Overridden;
 pub(crate) use log::{Form, Level};
 
 pub(crate) use error::RunError;
-pub(crate) use here::{Fact, Weight, facts};
+pub(crate) use here::{Fact, OwnSocket, SocketHolder, Weight, facts, own_sockets};
 pub(crate) use supervisor::{Options, run};
 pub(crate) use tree::write_tree;
 

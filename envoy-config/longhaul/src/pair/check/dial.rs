@@ -26,7 +26,7 @@ use super::trust::Judge;
 use super::{Clock, Outcome, Reason, Shown, Unreached};
 
 /// The URL of the health check of a remote (`rds_pipe.yaml`).
-const PIPE_URL: &str = "https://hold.pair.invalid:1/";
+pub(super) const PIPE_URL: &str = "https://hold.pair.invalid:1/";
 /// Envoy rounds `Date` down to a second, and renews it twice a second.
 const DATE_LAG_MS: i64 = 1_500;
 
@@ -72,14 +72,24 @@ fn valid_at(error: &CertificateError) -> Option<UnixTime> {
     }
 }
 
-struct Dial<'a> {
-    address: SocketAddr,
-    host: &'a Host,
-    own: &'a Credentials,
-    patience: Duration,
+/// An attempt at one address of a ground.
+pub(super) struct Dial<'a> {
+    pub(super) address: SocketAddr,
+    pub(super) host: &'a Host,
+    pub(super) own: &'a Credentials,
+    pub(super) patience: Duration,
 }
 
 impl Dial<'_> {
+    /// Shakes hands on a new connection.
+    pub(super) async fn secure(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, String> {
+        self.handshake(stream, None).await.map(|(stream, _)| stream).map_err(|failed| match failed {
+            Failed::Theirs { error, .. } => error.to_string(),
+            Failed::Ours(why) => why.words("ground"),
+            Failed::Other(why) => why,
+        })
+    }
+
     async fn shake(&self, stream: TcpStream) -> Outcome {
         let address = self.address;
         match self.handshake(stream, None).await {

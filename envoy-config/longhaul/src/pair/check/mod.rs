@@ -5,19 +5,23 @@
 //! | `credentials` | reads the files of this end, and judges them by this machine's clock |
 //! | `dial` | resolves, connects, shakes hands, and reads the other end's clock |
 //! | `trust` | verifies the certificate of the other end as Envoy does |
+//! | `peer` | opens TLS to a ground as the pipe does, for `longhaul netcheck` |
 //! | `words` | turns the result into lines |
 
 mod credentials;
 mod dial;
+mod peer;
 mod trust;
 mod words;
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::thread;
 use std::time::{Duration, SystemTime};
 
-pub(crate) use words::{Line, Verdict};
+pub(crate) use peer::Peer;
+pub(crate) use words::{Line, Topic, Verdict};
 
 use credentials::Credentials;
 use longhaul_config::{HostPort, Role, Settings};
@@ -90,11 +94,13 @@ struct Clock {
     within_ms: i64,
 }
 
-/// Checks this end's files. At a remote, tries the handshake with each ground.
+/// Checks this end's files. At a remote, tries the handshake with each ground, all at once. Each step may take `patience`;
+/// None: as long as the link may need.
 ///
 /// # Errors
 /// The file is one of an edge, or a certificate or key cannot be used.
-pub(crate) fn check(settings: &Settings) -> Result<Vec<Line>, CheckError> {
+pub(crate) fn check(settings: &Settings, patience: Option<Duration>) -> Result<Vec<Line>, CheckError> {
+    let patience = patience.unwrap_or_else(|| pair_check(&settings.link).time);
     let identity = settings.role.identity().ok_or(CheckError::Edge)?;
     let own = Credentials::read(identity)?;
     let mut lines = words::files(&own, identity, SystemTime::now());
@@ -105,11 +111,11 @@ pub(crate) fn check(settings: &Settings) -> Result<Vec<Line>, CheckError> {
             if grounds.is_empty() {
                 lines.push(words::no_ground());
             }
-            for one in grounds {
+            for (one, outcome) in grounds.iter().zip(attempts(grounds, &own, patience)) {
                 if grounds.len() > 1 {
                     lines.push(words::heading(one));
                 }
-                lines.extend(words::outcome(&attempt(settings, one, &own)?, one, &own.shown));
+                lines.extend(words::outcome(&outcome?, one, &own.shown));
             }
         }
     }
@@ -118,11 +124,19 @@ pub(crate) fn check(settings: &Settings) -> Result<Vec<Line>, CheckError> {
 
 /// Returns the first problem that [`check`] finds. None if there is none, or nothing to check.
 pub(crate) fn problem(settings: &Settings) -> Option<String> {
-    let lines = check(settings).ok()?;
+    let lines = check(settings, None).ok()?;
     lines.into_iter().find(|line| line.verdict == Verdict::Problem).map(|line| line.text)
 }
 
-fn attempt(settings: &Settings, at: &HostPort, own: &Credentials) -> io::Result<Outcome> {
+fn attempts(grounds: &[HostPort], own: &Credentials, patience: Duration) -> Vec<io::Result<Outcome>> {
+    thread::scope(|scope| {
+        let tries: Vec<_> = grounds.iter().map(|at| scope.spawn(move || attempt(at, own, patience))).collect();
+        let failed = |_| Err(io::Error::other("the attempt ended without a result"));
+        tries.into_iter().map(|attempt| attempt.join().unwrap_or_else(failed)).collect()
+    })
+}
+
+fn attempt(at: &HostPort, own: &Credentials, patience: Duration) -> io::Result<Outcome> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    Ok(runtime.block_on(dial::attempt(at, own, pair_check(&settings.link).time)))
+    Ok(runtime.block_on(dial::attempt(at, own, patience)))
 }

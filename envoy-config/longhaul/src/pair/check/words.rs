@@ -23,9 +23,20 @@ pub(crate) enum Verdict {
     Problem,
 }
 
+/// The subject of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Topic {
+    /// The handshake, and the files for it.
+    Handshake,
+    /// The clocks of both ends.
+    Clock,
+}
+
 /// A line of the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
+    /// Its subject.
+    pub topic: Topic,
     /// Its weight.
     pub verdict: Verdict,
     /// The text, without a newline.
@@ -34,15 +45,19 @@ pub(crate) struct Line {
 
 impl Line {
     fn good(text: String) -> Self {
-        Self { verdict: Verdict::Good, text }
+        Self { topic: Topic::Handshake, verdict: Verdict::Good, text }
     }
 
     fn problem(text: String) -> Self {
-        Self { verdict: Verdict::Problem, text }
+        Self { topic: Topic::Handshake, verdict: Verdict::Problem, text }
+    }
+
+    fn about_clocks(self) -> Self {
+        Self { topic: Topic::Clock, ..self }
     }
 
     fn note(text: String) -> Self {
-        Self { verdict: Verdict::Note, text }
+        Self { topic: Topic::Handshake, verdict: Verdict::Note, text }
     }
 }
 
@@ -148,9 +163,8 @@ pub(super) fn outcome(outcome: &Outcome, at: &HostPort, own: &Shown) -> Vec<Line
             lines.push(Line::good("the ground accepts the certificate of this remote".to_owned()));
             lines.push(clock.map_or_else(
                 || {
-                    Line::note(
-                        "The ground does not tell its time on this port, so the clocks are not compared.".to_owned(),
-                    )
+                    let text = "The ground does not tell its time on this port, so the clocks are not compared.";
+                    Line::note(text.to_owned()).about_clocks()
                 },
                 clocks,
             ));
@@ -174,6 +188,10 @@ fn facts(shown: &Shown) -> String {
 }
 
 fn clocks(clock: Clock) -> Line {
+    apart(clock).about_clocks()
+}
+
+fn apart(clock: Clock) -> Line {
     let (ahead_ms, within_ms) = (clock.ahead_ms, clock.within_ms);
     let way = if ahead_ms < 0 { "behind" } else { "ahead" };
     let apart = ahead_ms.abs();
