@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from e2e.pair_bed import LISTED, TODAY, PairBed, pair_site
-from harness.boxes.pair import Ends, pair
+from harness.boxes.bug_report import bug_report, secrets
+from harness.boxes.pair import REMOTE_NAME, Ends, pair
 from harness.boxes.pep import Pep
 from harness.host.artifacts import built
 from harness.lab import links
@@ -162,5 +163,8 @@ def test_the_size_that_netcheck_names_lets_pages_pass(bed: Bed) -> None:
             shown = place.run("ss", "-tinH", "state", "established", "( sport = 8443 or dport = 8443 )").stdout
             # Less the headers of IPv6 and TCP, and the time stamps in each segment.
             assert set(re.findall(r"\b(?:adv)?mss:(\d+)", shown)) == {str(LARGEST - 60 - 12)}
+        # Traffic has crossed the pair, and its bug reports show none of it.
+        for pep, place in ((standing.pair.remote, bed.line.near), (standing.pair.ground, bed.line.gateway)):
+            assert secrets(bug_report(pep, place, bed.folder), [REMOTE_NAME.partition(".")[0]]) == []
         checked = netcheck(bed.line.near, standing.pair.remote)
         assert checked.of("mtu")[0]["text"] == f"packets of `link.mtu: {LARGEST}` pass", checked

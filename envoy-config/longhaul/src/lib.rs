@@ -6,6 +6,7 @@
 //! disk. [`run`] writes them, starts the processes and applies changes. [`longhaul_observe`] tells what happens then. No
 //! later part repeats a check of an earlier one.
 
+pub(crate) mod bugreport;
 pub mod cli;
 mod dns_query;
 pub(crate) mod explain;

@@ -7,6 +7,7 @@
 //! | 2 | the configuration or the command line was refused; nothing was started or changed |
 //! | 3 | `status`: nothing runs (as service managers have it) |
 
+mod bugreport;
 mod check;
 mod explain;
 mod generate;
@@ -79,6 +80,8 @@ enum Command {
     Measure(observe::Measure),
     /// Try ports, firewalls, names, clock and the link, and say for each what to type
     Netcheck(netcheck::Arguments),
+    /// Write one archive for a bug report, without keys, names and addresses of others
+    Bugreport(bugreport::Arguments),
     /// Print, apply or undo the packet rules, routes and kernel settings that FILE needs
     Host(host::Arguments),
     /// Make the certificates and both configuration files of a pair
@@ -111,6 +114,7 @@ pub fn main() -> ExitCode {
         Command::Log(arguments) => observe::log(&arguments),
         Command::Measure(arguments) => observe::measure(&arguments),
         Command::Netcheck(arguments) => netcheck::command(&arguments),
+        Command::Bugreport(arguments) => bugreport::command(&arguments),
         Command::Host(arguments) => host::command(&arguments),
         Command::Pair(arguments) => pair::command(&arguments),
         Command::Generate(arguments) => generate::command(&arguments),

@@ -14,8 +14,8 @@ mod files;
 mod folder;
 mod reason;
 
-pub(crate) use check::problem;
 pub(crate) use check::{Line, Peer, Topic, Verdict, check};
+pub(crate) use check::{names, problem};
 pub(crate) use files::{GROUND, LinkText, Site};
 pub(crate) use folder::{AUTHORITY_KEY, Added, Folder, Peers};
 pub(crate) use reason::Reason;

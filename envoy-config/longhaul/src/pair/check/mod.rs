@@ -24,7 +24,7 @@ pub(crate) use peer::Peer;
 pub(crate) use words::{Line, Topic, Verdict};
 
 use credentials::Credentials;
-use longhaul_config::{HostPort, Role, Settings};
+use longhaul_config::{HostPort, Identity, Role, Settings};
 use longhaul_derive::pair_check;
 
 use super::reason::Reason;
@@ -120,6 +120,11 @@ pub(crate) fn check(settings: &Settings, patience: Option<Duration>) -> Result<V
         }
     }
     Ok(lines)
+}
+
+/// Returns the names in the certificate of this end. None if it cannot be read.
+pub(crate) fn names(identity: &Identity) -> Vec<String> {
+    Credentials::read(identity).map(|own| own.shown.names).unwrap_or_default()
 }
 
 /// Returns the first problem that [`check`] finds. None if there is none, or nothing to check.
