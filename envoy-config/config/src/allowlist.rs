@@ -3,6 +3,7 @@
 //! The DNS server reads these files itself. `longhaul check` reads them too, so that it can refuse a bad line with its
 //! place before anything starts.
 
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;
 use std::{fmt, fs};
@@ -12,6 +13,7 @@ use idna::uts46::{DnsLength, Hyphens, Uts46};
 
 use super::names::{HostName, NameError};
 use super::policy_zone;
+use super::top_level_domain::top_level_domain;
 
 /// The names that a line of a list covers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -50,6 +52,8 @@ pub(crate) enum LineError {
     TooLong,
     /// The list is a response policy zone, which earlier releases read.
     PolicyZone,
+    /// Something behind a name on a line of a plain list.
+    Several,
 }
 
 impl fmt::Display for LineError {
@@ -60,6 +64,7 @@ impl fmt::Display for LineError {
             Self::NoName => f.write_str("an address without a name"),
             Self::TooLong => write!(f, "a line of more than {MAX_LINE_BYTES} bytes"),
             Self::PolicyZone => f.write_str("the zone file of a response policy zone"),
+            Self::Several => f.write_str("a blank, a comma or a semicolon in it: write one name a line"),
         }
     }
 }
@@ -78,6 +83,9 @@ const MAX_LINE_BYTES: usize = (64 << 10) - 1;
 
 /// The blanks of text files. Other blanks, such as a no-break space, are part of the entry.
 const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
+
+/// Characters between names that belong on lines of their own.
+const SEPARATORS: [char; 4] = [' ', '\t', ',', ';'];
 
 /// The number of characters of an entry that an error shows.
 const MOST_SHOWN: usize = 300;
@@ -108,13 +116,53 @@ impl fmt::Display for NamePattern {
     }
 }
 
+/// Names of one or several lists, for questions about other names.
+#[derive(Default)]
+pub(crate) struct NameSet {
+    trees: HashSet<String>,
+    exact: HashSet<String>,
+    below: HashSet<String>,
+}
+
+impl NameSet {
+    pub(crate) fn of(patterns: impl IntoIterator<Item = NamePattern>) -> Self {
+        let mut set = Self::default();
+        for pattern in patterns {
+            match pattern {
+                NamePattern::Tree(name) => set.trees.insert(name.as_str().to_owned()),
+                NamePattern::Exact(name) => set.exact.insert(name.as_str().to_owned()),
+                NamePattern::Below(name) => set.below.insert(name.as_str().to_owned()),
+            };
+        }
+        set
+    }
+
+    /// Returns true if every name that `pattern` covers is covered by one pattern of the set.
+    pub(crate) fn covers(&self, pattern: &NamePattern) -> bool {
+        let in_tree = |name: &HostName| and_parents(name).any(|name| self.trees.contains(name));
+        let is_below = |name: &HostName| and_parents(name).skip(1).any(|name| self.below.contains(name));
+        match pattern {
+            NamePattern::Tree(name) => in_tree(name) || is_below(name),
+            NamePattern::Exact(name) => in_tree(name) || is_below(name) || self.exact.contains(name.as_str()),
+            NamePattern::Below(name) => in_tree(name) || is_below(name) || self.below.contains(name.as_str()),
+        }
+    }
+}
+
+/// Returns a name and every name above it: `a.b.example`, `b.example`, `example`.
+fn and_parents(name: &HostName) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(name.as_str()), |name| name.split_once('.').map(|(_, parent)| parent))
+}
+
 /// The contents of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListSummary {
     /// Names in it, duplicates counted twice.
     pub names: usize,
     /// True if a comment in the list says that it may be empty.
     pub may_be_empty: bool,
+    /// The first entry that is a whole top-level domain of the Internet, with its line, from 1.
+    pub(crate) whole_domain: Option<(usize, String)>,
 }
 
 /// The format of a list. The first line with an entry decides it, as in the DNS server.
@@ -152,7 +200,7 @@ pub fn listed_names(lists: &[PathBuf]) -> usize {
 /// Checks every line by the DNS server's rules (`coredns-plugin/names`), and returns at most `MAX_ERRORS` errors. A
 /// response policy zone is one error.
 pub(crate) fn check(text: &str) -> Result<ListSummary, Vec<ListError>> {
-    let mut summary = ListSummary { names: 0, may_be_empty: false };
+    let mut summary = ListSummary { names: 0, may_be_empty: false, whole_domain: None };
     let mut errors = Vec::new();
     let mut format = None;
     for (index, line) in text.strip_prefix('\u{feff}').unwrap_or(text).split('\n').enumerate() {
@@ -169,7 +217,12 @@ pub(crate) fn check(text: &str) -> Result<ListSummary, Vec<ListError>> {
             Err(LineError::PolicyZone)
         } else {
             match format.get_or_insert_with(|| Format::of(entry)) {
-                Format::Plain => plain_line(entry),
+                Format::Plain => plain_line(entry).map(|pattern| {
+                    if summary.whole_domain.is_none() {
+                        summary.whole_domain = whole_domain(&pattern).map(|domain| (index + 1, domain));
+                    }
+                    1
+                }),
                 Format::Hosts => hosts_line(entry),
             }
         };
@@ -188,10 +241,35 @@ pub(crate) fn check(text: &str) -> Result<ListSummary, Vec<ListError>> {
     if errors.is_empty() { Ok(summary) } else { Err(errors) }
 }
 
-fn plain_line(entry: &str) -> Result<usize, LineError> {
-    NamePattern::parse(entry)?;
+fn plain_line(entry: &str) -> Result<NamePattern, LineError> {
+    let pattern = NamePattern::parse(entry)
+        .map_err(|error| if entry.contains(SEPARATORS) { LineError::Several } else { LineError::Name(error) })?;
     strict_unicode(entry.trim_start_matches(['=', '*']).trim_start_matches('.'))?;
-    Ok(1)
+    Ok(pattern)
+}
+
+/// Returns the top-level domain of the Internet that a pattern covers as a whole.
+fn whole_domain(pattern: &NamePattern) -> Option<String> {
+    match pattern {
+        NamePattern::Tree(name) | NamePattern::Below(name) => top_level_domain(name).map(str::to_owned),
+        NamePattern::Exact(_) => None,
+    }
+}
+
+/// Returns every name of a list that [`check`] accepts, in order.
+pub(crate) fn names(text: &str) -> impl Iterator<Item = NamePattern> + '_ {
+    let lines = text.strip_prefix('\u{feff}').unwrap_or(text).split('\n');
+    let entries = lines.map(|line| line.split_once('#').map_or(line, |(content, _)| content).trim_matches(BLANKS));
+    let mut format = None;
+    entries.filter(|entry| !entry.is_empty() && !entry.starts_with(';')).flat_map(move |entry| {
+        match format.get_or_insert_with(|| Format::of(entry)) {
+            Format::Plain => NamePattern::parse(entry).ok().into_iter().collect(),
+            Format::Hosts => {
+                let names = entry.split(BLANKS).skip(1).filter(|word| word.contains('.'));
+                names.filter_map(|name| HostName::parse(name).ok().map(NamePattern::Exact)).collect::<Vec<_>>()
+            }
+        }
+    })
 }
 
 /// Counts the names of one line. Names without a dot belong to the machine itself and do not count.
@@ -230,7 +308,7 @@ mod tests {
     #[test]
     fn names_comments_blank_lines_and_dos_line_ends_are_read() {
         let text = "\u{feff}# sites\r\nexample.org\r\n\r\n =www.example.net # only this\r\n*.example.com\r\n";
-        assert_eq!(check(text), Ok(ListSummary { names: 3, may_be_empty: false }));
+        assert_eq!(check(text), Ok(ListSummary { names: 3, may_be_empty: false, whole_domain: None }));
     }
 
     #[test]
@@ -266,7 +344,7 @@ mod tests {
             serde_json::from_str(include_str!("../../../coredns-plugin/names/testdata/lists.json")).unwrap();
         for case in cases {
             let refused_at = match check(&case.list.replace("LONG", &"a".repeat(1 << 16))) {
-                Ok(ListSummary { names: 0, may_be_empty: false }) => Some(0),
+                Ok(ListSummary { names: 0, may_be_empty: false, .. }) => Some(0),
                 Ok(_) => None,
                 Err(errors) => errors.first().map(|error| error.line),
             };
@@ -275,8 +353,47 @@ mod tests {
     }
 
     #[test]
+    fn the_names_of_a_list_are_those_that_are_checked() {
+        let shown = |text: &str| names(text).map(|name| name.to_string()).collect::<Vec<_>>();
+        assert_eq!(
+            shown("\u{feff}# a\r\n =a.example # b\n*.b.example\n\nc.example.\n"),
+            ["=a.example", "*.b.example", "c.example"]
+        );
+        assert_eq!(shown("127.0.0.1 localhost\n0.0.0.0 a.example\tb.example\n"), ["=a.example", "=b.example"]);
+    }
+
+    #[test]
+    fn a_set_of_names_covers_what_each_of_its_patterns_covers() {
+        let pattern = |text: &str| NamePattern::parse(text).unwrap();
+        let set = NameSet::of(["tree.example", "=exact.example", "*.below.example"].map(pattern));
+        for (text, covered) in [
+            ("tree.example", true),
+            ("a.tree.example", true),
+            ("*.tree.example", true),
+            ("=tree.example", true),
+            ("exact.example", false),
+            ("=exact.example", true),
+            ("*.exact.example", false),
+            ("below.example", false),
+            ("*.below.example", true),
+            ("a.below.example", true),
+            ("=below.example", false),
+            ("other.example", false),
+        ] {
+            assert_eq!(set.covers(&pattern(text)), covered, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_behind_each_other_are_recognised_as_such() {
+        for text in ["a.example b.example\n", "a.example,b.example\n", "a.example;\n", "a.example\tb.example\n"] {
+            assert_eq!(check(text).unwrap_err()[0].error, LineError::Several, "{text}");
+        }
+    }
+
+    #[test]
     fn an_empty_list_may_say_that_it_is_meant() {
-        assert_eq!(check("# nothing yet\n"), Ok(ListSummary { names: 0, may_be_empty: false }));
-        assert_eq!(check("# allow-empty\n"), Ok(ListSummary { names: 0, may_be_empty: true }));
+        assert_eq!(check("# nothing yet\n"), Ok(ListSummary { names: 0, may_be_empty: false, whole_domain: None }));
+        assert_eq!(check("# allow-empty\n"), Ok(ListSummary { names: 0, may_be_empty: true, whole_domain: None }));
     }
 }

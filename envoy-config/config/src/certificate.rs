@@ -37,6 +37,21 @@ pub(super) enum Invalid {
     Soon { days: i64 },
 }
 
+/// A fault of the certificates behind the first one in a file, which clients need to find an authority that they know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ChainFault {
+    /// No certificate behind the first one has signed it.
+    Gap {
+        /// The authority that signed the first one.
+        issuer: String,
+    },
+    /// There is no certificate behind the first one, and no authority of this machine has signed it.
+    NoIntermediate {
+        /// The authority that signed it.
+        issuer: String,
+    },
+}
+
 /// The relation of a certificate to a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Covers {
@@ -74,6 +89,34 @@ impl Certificate {
     /// Returns the problem of its validity, if there is one.
     pub(super) fn invalid(&self) -> Option<&Invalid> {
         self.validity.as_ref()
+    }
+
+    /// Returns true if the first certificate is an authority, and has signed another one of the file.
+    pub(super) fn begins_with_authority(&self) -> bool {
+        let Some((first, behind)) = self.chain.split_first() else { return false };
+        let is_authority =
+            |der: &[u8]| X509Certificate::from_der(der).is_ok_and(|(_, certificate)| certificate.is_ca());
+        let signed = |der: &Vec<u8>| {
+            X509Certificate::from_der(der).is_ok_and(|(_, certificate)| der != first && has_signed(first, &certificate))
+        };
+        is_authority(first) && behind.iter().any(signed)
+    }
+
+    /// Returns the fault of a chain that a server presents. `is_known` says if an authority of this machine has signed a
+    /// certificate, or None if its authorities are not known.
+    pub(super) fn chain_fault(&self, is_known: impl Fn(&X509Certificate<'_>) -> Option<bool>) -> Option<ChainFault> {
+        let (first, behind) = self.chain.split_first()?;
+        let (_, certificate) = X509Certificate::from_der(first).ok()?;
+        let issuer = certificate.issuer().to_string();
+        if certificate.issuer() == certificate.subject() || behind.iter().any(|other| has_signed(other, &certificate)) {
+            return None;
+        }
+        match is_known(&certificate) {
+            Some(true) => None,
+            _ if !behind.is_empty() => Some(ChainFault::Gap { issuer }),
+            Some(false) => Some(ChainFault::NoIntermediate { issuer }),
+            None => None,
+        }
     }
 
     /// Returns false if the private key in `pem` belongs to another certificate. Returns true if its algorithm is
@@ -139,12 +182,12 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
 }
 
 /// Returns every certificate of a PEM file, in DER.
-fn certificates(pem: &str) -> Vec<Vec<u8>> {
+pub(super) fn certificates(pem: &str) -> Vec<Vec<u8>> {
     let blocks = Pem::iter_from_buffer(pem.as_bytes()).flatten();
     blocks.filter(|block| block.label == "CERTIFICATE").map(|block| block.contents).collect()
 }
 
-fn has_signed(issuer: &[u8], certificate: &X509Certificate<'_>) -> bool {
+pub(super) fn has_signed(issuer: &[u8], certificate: &X509Certificate<'_>) -> bool {
     X509Certificate::from_der(issuer).is_ok_and(|(_, issuer)| {
         issuer.subject() == certificate.issuer() && certificate.verify_signature(Some(issuer.public_key())).is_ok()
     })

@@ -53,6 +53,42 @@ impl Places<'_> {
         place
     }
 
+    /// Returns the value at `path`. A number in `path` is an index of a list. None if the file does not have it.
+    fn node(&self, path: &[&str]) -> Option<&Node> {
+        path.iter().try_fold(self.root, |node, step| match &node.value {
+            NodeValue::List(items) => items.get(step.parse::<usize>().ok()?),
+            // A list of one may be written without brackets.
+            NodeValue::Scalar(_) if *step == "0" => Some(node),
+            _ => node.entry(step).map(|entry| &entry.node),
+        })
+    }
+
+    /// Returns the place of the value itself at `path`, or that of the deepest group above it.
+    pub(super) fn value(&self, path: &[&str]) -> Place {
+        self.node(path).map_or_else(|| self.of(path), |node| node.place.clone())
+    }
+
+    /// Returns the value at `path` as it is written.
+    pub(super) fn text(&self, path: &[&str]) -> Option<&str> {
+        match &self.node(path)?.value {
+            NodeValue::Scalar(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the place of the item of the list at `path` that names `name`, in any spelling.
+    pub(super) fn item(&self, path: &[&str], name: &str) -> Place {
+        let items = self.node(path).and_then(|node| match &node.value {
+            NodeValue::List(items) => Some(items),
+            _ => None,
+        });
+        let is_it =
+            |text: &str| text.trim_start_matches(['=', '*', '.']).trim_end_matches('.').eq_ignore_ascii_case(name);
+        let found =
+            items.into_iter().flatten().find(|item| matches!(&item.value, NodeValue::Scalar(text) if is_it(text)));
+        found.map_or_else(|| self.of(path), |item| item.place.clone())
+    }
+
     pub(super) fn written(&self, section: &str, key: &str) -> bool {
         self.root.entry(section).is_some_and(|entry| entry.node.entry(key).is_some())
     }
@@ -419,13 +455,21 @@ fn private_proxy_address(places: &Places<'_>, proxy: &Proxy, listen: &Listen, pr
         return;
     }
     for (index, address) in proxy.addresses.iter().enumerate().filter(|(_, address)| addresses::is_refused(**address)) {
-        problems.push(
+        let place = places.of(&["proxy", "addresses", &index.to_string()]);
+        problems.push(if address.is_loopback() {
+            Problem::warning(
+                format!("proxy address {address} is each client's own machine"),
+                place,
+                "DNS responses and moved URLs would send clients to themselves",
+            )
+            .help("write the address of this box on the clients' network, such as `198.51.100.12`")
+        } else {
             Problem::warning(
                 format!("proxy address {address} is not globally routable"),
-                places.of(&["proxy", "addresses", &index.to_string()]),
+                place,
                 "browsers block private addresses in public pages, and resolvers drop responses with them",
             )
-            .help("use a public address, unless you configure the clients"),
-        );
+            .help("use a public address, unless you configure the clients")
+        });
     }
 }

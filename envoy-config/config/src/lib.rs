@@ -6,9 +6,11 @@
 
 mod access_log;
 mod allowlist;
+mod authorities;
 mod certificate;
 mod contradictions;
 pub mod diagnostic;
+mod implausible;
 pub mod keys;
 mod link_model;
 mod load;
@@ -23,6 +25,7 @@ mod settings;
 pub mod share;
 mod slips;
 mod sockets;
+mod top_level_domain;
 pub mod units;
 mod validity;
 mod yaml;

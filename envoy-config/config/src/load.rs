@@ -11,7 +11,7 @@ use super::diagnostic::{FileHashes, Problem, Report, Severity};
 use super::reader::Reader;
 use super::settings::Settings;
 use super::yaml::NodeValue;
-use super::{contradictions, no_effect, read, slips, yaml};
+use super::{contradictions, implausible, no_effect, read, slips, yaml};
 
 /// An accepted file.
 #[derive(Debug, Clone)]
@@ -88,6 +88,7 @@ pub fn load_text(path: &Path, text: String) -> Result<Loaded, LoadError> {
         let draft = read::read(&mut reader, &root, &line_of)?;
         contradictions::check(&root, &draft, &mut reader.problems);
         no_effect::check(&root, &draft, &mut reader.problems);
+        implausible::check(&root, &draft, &mut reader.problems);
         assemble(file, draft)
     });
     let read = reader.read;

@@ -48,7 +48,7 @@ fn resolvers_of_nobody(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
             places.of(&["upstream", "resolvers"]),
             "the ground resolves the names of origins",
         )
-        .help("remove `upstream`, or write `split: { when_down: direct }` if this box should connect to origins itself")
+        .help("remove `upstream`, or set `split.when_down` to `direct` if this box should connect to origins itself")
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::names::{HostName, NameError};
+use super::names::{Host, HostName, NameError};
 
 const SPIFFE: &str = "spiffe://";
 
@@ -57,6 +57,16 @@ impl PeerName {
         }
         let name = HostName::parse(name).map_err(PeerNameError::Name)?;
         Ok(if below { Self::Below(name) } else { Self::Exact(name) })
+    }
+}
+
+impl PeerName {
+    /// Returns the host that it names. None if it names several, or none.
+    pub(crate) fn one_host(&self) -> Option<Host> {
+        match self {
+            Self::Exact(name) => Some(Host::Name(name.clone())),
+            Self::Below(_) | Self::Spiffe { .. } => None,
+        }
     }
 }
 

@@ -9,10 +9,12 @@ use std::path::PathBuf;
 use super::diagnostic::{FileHashes, Place, Problem};
 use super::keys::{self, DefaultValue, KEYS};
 use super::yaml::{self, Entry, Node, NodeValue};
+pub(super) use quantities::{rates_of_other_units, time_of_another_unit};
 use unknown::UnknownKey;
 pub(super) use values::LIST_ENDINGS;
 
 mod hints;
+mod quantities;
 mod unknown;
 mod values;
 
@@ -81,6 +83,11 @@ impl<'n> Setting<'n> {
     /// Returns the place of the value, or of its key if the value is empty.
     pub(super) fn place(&self) -> Place {
         if self.node.place.is_empty() { self.key_place.clone() } else { self.node.place.clone() }
+    }
+
+    /// Returns an item of a list as a setting of its own.
+    fn item(&self, index: usize, node: &'n Node) -> Self {
+        Setting { name: format!("{}[{index}]", self.name), node, key_place: self.key_place.clone() }
     }
 
     pub(super) fn text(&self) -> Option<&'n str> {

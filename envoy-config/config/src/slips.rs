@@ -40,6 +40,8 @@ pub(super) fn of_not_yaml(text: &str, at: usize, message: &str) -> Problem {
     let near: Vec<Line<'_>> = failed.into_iter().chain(above.iter().rev().copied()).collect();
     let searched = || near.iter().copied().filter(|line| !line.content().is_empty()).take(LINES_BACK);
     tab(&near)
+        .or_else(|| searched().find_map(tab_behind_colon))
+        .or_else(|| searched().find_map(variable))
         .or_else(|| searched().find_map(no_space))
         .or_else(|| searched().find_map(needs_quotes))
         .or_else(|| unclosed(text, at))
@@ -49,6 +51,12 @@ pub(super) fn of_not_yaml(text: &str, at: usize, message: &str) -> Problem {
             Problem::error("this is not YAML", place, message.to_owned())
                 .help("check indentation, brackets and quotes at and above this line")
         })
+}
+
+/// Returns the problem for a key at the byte `at` that is not a word: a variable, or an IPv6 address without quotes.
+pub(super) fn of_key(text: &str, at: usize) -> Option<Problem> {
+    let line = around(text, at).0?;
+    variable(line).or_else(|| needs_quotes(line))
 }
 
 /// Returns the problem for a file that is one word, because no colon in it makes a key.
@@ -111,12 +119,37 @@ fn tab(near: &[Line<'_>]) -> Option<Problem> {
     )
 }
 
+/// A tab behind a colon. YAML permits it, but the parser does not read it everywhere.
+fn tab_behind_colon(line: Line<'_>) -> Option<Problem> {
+    let content = line.content();
+    let (key, rest) = content.split_once(":\t")?;
+    let key = key.rsplit([' ', '{', ',']).next().filter(|key| is_known(key))?;
+    let value = rest.split([',', '}']).next().unwrap_or(rest).trim_end();
+    let place = line.place_of(key).start..line.place_of(value).end;
+    let value = value.trim_start();
+    let problem = Problem::error(format!("a tab behind `{key}:`"), place, "expected a space, not a tab");
+    Some(problem.help(format!("write `{key}: {value}`, with a space")))
+}
+
+/// A variable without quotes. Its braces mean something else to YAML.
+fn variable(line: Line<'_>) -> Option<Problem> {
+    let content = line.content();
+    let marks = [("${", "}"), ("{{", "}}")].into_iter();
+    let found = marks.filter_map(|(opening, closing)| Some((content.find(opening)?, closing)));
+    let (start, closing) = found.min()?;
+    let rest = content.get(start..)?;
+    let end = rest.find(closing).map_or(rest.len(), |end| end + closing.len());
+    let word = rest.get(..end)?;
+    let problem = Problem::error(format!("`{word}` is not replaced"), line.place_of(word), "expected a value");
+    Some(problem.help("variables are not expanded: write the value itself, or render the file before"))
+}
+
 /// A value that begins with a character of YAML: `*.example.org`, `[::]:80`, `@`, `%`.
 fn needs_quotes(line: Line<'_>) -> Option<Problem> {
     let content = line.content();
     let words = content.split([' ', ',', '{', '}']).map(|word| word.trim_start_matches('[').trim_end_matches(']'));
     let starred = words.clone().find(|word| word.starts_with("*."));
-    let address = content.split([' ', ',', '{', '}']).find(|word| word.starts_with('[') && word.contains("]:"));
+    let address = content.split([' ', ',', '{', '}']).find_map(bracketed_socket);
     let other = words.clone().find(|word| word.starts_with(['@', '`', '%']));
     let word = starred.or(address).or(other)?;
     let place = line.place_of(word);
@@ -124,6 +157,15 @@ fn needs_quotes(line: Line<'_>) -> Option<Problem> {
         Problem::error("a value without quotes", place, "YAML gives its first character another meaning")
             .help(format!("write it in quotes: \"{word}\"")),
     )
+}
+
+/// Returns the IPv6 address with a port in a word, without the brackets of a list around it: `[::]:80` of `[[::]:80]`.
+fn bracketed_socket(word: &str) -> Option<&str> {
+    let closing = word.find("]:")?;
+    let opening = word.get(..closing)?.rfind('[')?;
+    let port = word.get(closing + 2..)?;
+    let digits = port.bytes().take_while(u8::is_ascii_digit).count();
+    word.get(opening..closing + 2 + digits)
 }
 
 /// A bracket or a quote that is not closed before the parser failed.

@@ -149,6 +149,10 @@ impl<'t> Builder<'t, '_> {
                 }
                 Event::Scalar(text, ..) => Some(text.into_owned()),
                 other => {
+                    if let Some(slip) = slips::of_key(self.text, key_place.start) {
+                        self.problems.push(slip);
+                        return None;
+                    }
                     self.node(other, span, depth + 1)?;
                     self.problems.push(Problem::error(
                         "a key that is not a word",
@@ -161,6 +165,10 @@ impl<'t> Builder<'t, '_> {
             let (event, span) = self.next()?;
             let node = self.node(event, span, depth + 1)?;
             let Some(key) = key else { continue };
+            if let Some(number) = entries.last_mut().filter(|last| self.is_decimal_comma(last, &key_place, &node)) {
+                number.node.join(&key, key_place.end);
+                continue;
+            }
             if let Some(first) = entries.iter().find(|entry| entry.key == key) {
                 self.problems.push(
                     Problem::error(format!("`{key}` is set twice"), key_place, "again here")
@@ -171,6 +179,20 @@ impl<'t> Builder<'t, '_> {
             }
             entries.push(Entry { key, key_place, node });
         }
+    }
+
+    /// Returns true if `last` is the number before a decimal comma, and the next entry the rest: `{ rtt: 0,6s }`. YAML reads
+    /// the comma as the end of the value.
+    fn is_decimal_comma(&self, last: &Entry, next_key: &Place, next: &Node) -> bool {
+        let digit_at =
+            |at: Option<usize>| at.and_then(|at| self.text.as_bytes().get(at)).is_some_and(u8::is_ascii_digit);
+        let comma = last.node.place.end;
+        let is_number = matches!(&last.node.value, NodeValue::Scalar(text) if text.parse::<u64>().is_ok());
+        is_number
+            && next.value == NodeValue::Null
+            && self.text.get(comma..next_key.start) == Some(",")
+            && digit_at(comma.checked_sub(1))
+            && digit_at(Some(next_key.start))
     }
 
     fn refuse_anchor_or_tag(&mut self, anchor: usize, tagged: bool, place: &Place) {
@@ -204,6 +226,16 @@ fn no_anchors(place: Place) -> Problem {
 }
 
 impl Node {
+    /// Adds the rest of a number behind a decimal comma, which ends at `end`. No number has a comma, so its reader refuses it
+    /// as a whole.
+    fn join(&mut self, rest: &str, end: usize) {
+        if let NodeValue::Scalar(text) = &mut self.value {
+            text.push(',');
+            text.push_str(rest);
+            self.place.end = end;
+        }
+    }
+
     /// Returns the entry of `key` if this is a mapping that has it.
     pub(super) fn entry(&self, key: &str) -> Option<&Entry> {
         match &self.value {
@@ -269,6 +301,16 @@ mod tests {
             let (_, problems) = parsed(text);
             assert_eq!(problems.iter().map(|p| p.title.as_str()).collect::<Vec<_>>(), [title], "{text}");
         }
+    }
+
+    #[test]
+    fn a_number_with_a_decimal_comma_is_one_value() {
+        let text = "{ rtt: 0,6s, down: 50,000, up: 1, 2x: , id: a,7 }";
+        let node = parsed(text).0.unwrap();
+        assert_eq!(slice(text, &node, &["rtt"]), "0,6s");
+        assert_eq!(slice(text, &node, &["down"]), "50,000");
+        assert_eq!(slice(text, &node, &["up"]), "1", "a blank behind the comma begins a key");
+        assert_eq!(slice(text, &node, &["id"]), "a");
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! `dns`: the lists of steered names, and the form of the responses.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::allowlist::{self, LineError, NamePattern};
+use crate::allowlist::{self, LineError, NamePattern, NameSet};
 use crate::diagnostic::Problem;
 use crate::policy_zone;
 use crate::reader::{LIST_ENDINGS, Reader, Section, Setting};
 use crate::settings::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolicy, Ttl};
+use crate::top_level_domain::instead_of_domain;
 use crate::units::show_duration;
 use crate::yaml::NodeValue;
 
@@ -63,6 +65,7 @@ pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
             Exception::File(path) => except_files.push(path),
         }
     }
+    warn_of_no_name_left(reader, &section, &listed, &except_names, &except_files);
     except_files.retain(|path| !zones.files.contains(path));
     let mut domains = domains?;
     domains.retain(|path| !zones.hide_exceptions && !zones.files.contains(path));
@@ -105,8 +108,11 @@ fn exception(
     zones: &mut PolicyZones,
 ) -> Option<Exception> {
     let text = reader.text(setting, "a name or a file of names", "")?;
+    if reader.is_url_of_name(setting, "a name or a file of names") {
+        return None;
+    }
     if text.contains('/') || LIST_ENDINGS.iter().any(|ending| text.ends_with(ending)) {
-        let path = reader.resolve(text);
+        let path = reader.path(setting, "a name or a file of names")?;
         if listed.contains(&path) {
             reader.bad(
                 setting,
@@ -154,6 +160,30 @@ impl PolicyZones {
     }
 }
 
+/// Warns if `dns.except` removes every name of `dns.domains`. Stops at the first name that is left, which is usually the
+/// first one.
+fn warn_of_no_name_left(
+    reader: &mut Reader,
+    section: &Section<'_>,
+    lists: &[PathBuf],
+    except_names: &[NamePattern],
+    except_files: &[PathBuf],
+) {
+    let (Some(domains), Some(except)) = (section.get("domains"), section.get("except")) else { return };
+    let texts = |files: &[PathBuf]| files.iter().filter_map(|file| fs::read_to_string(file).ok()).collect::<Vec<_>>();
+    let of_files = texts(except_files);
+    let all = except_names.iter().cloned().chain(of_files.iter().flat_map(|text| allowlist::names(text)));
+    let excepted = NameSet::of(all);
+    let listed = texts(lists);
+    let mut names = listed.iter().flat_map(|text| allowlist::names(text)).peekable();
+    if names.peek().is_some() && names.all(|name| excepted.covers(&name)) {
+        let title = "`dns.except` removes all names of `dns.domains`";
+        let problem = Problem::warning(title, except.place(), "no listed name is steered");
+        let help = "remove the names from `except` that are to be steered; `=example.org` excepts that name alone";
+        reader.problems.push(problem.and(domains.place(), "the listed names").help(help));
+    }
+}
+
 /// Reads a list and reports each bad line with its place in the list.
 fn check_list(reader: &mut Reader, setting: &Setting<'_>, path: &Path, zones: &mut PolicyZones) -> bool {
     let Some(text) = reader.file_text(setting, path) else { return false };
@@ -171,7 +201,15 @@ fn check_list(reader: &mut Reader, setting: &Setting<'_>, path: &Path, zones: &m
             );
             false
         }
-        Ok(_) => true,
+        Ok(summary) => {
+            if let Some((line, domain)) = summary.whole_domain {
+                let title = format!("`{}`: `{domain}` is a whole top-level domain", setting.name);
+                let problem = Problem::warning(title, setting.place(), "it stands for every name below it");
+                let help = instead_of_domain(&domain);
+                reader.problems.push(problem.in_file(path.to_owned(), line, 1).help(help));
+            }
+            true
+        }
         Err(errors) if errors.iter().any(|error| error.error == LineError::PolicyZone) => {
             let warning = zones.add(setting, path, &text);
             reader.problems.push(warning);
@@ -248,9 +286,10 @@ fn written_ttl(reader: &mut Reader, setting: &Setting<'_>) -> Option<Ttl> {
 
 /// Reads one TTL, in whole seconds as in DNS messages.
 fn one_ttl(reader: &mut Reader, setting: &Setting<'_>) -> Option<Duration> {
-    let time = reader.duration(setting)?;
-    if time.as_secs() == 0 || time.subsec_nanos() != 0 || time > MAX_TTL {
-        reader.bad(setting, format!("{} is not a TTL", show_duration(time)), "expected whole seconds from 1s to 7d");
+    let time = reader.duration_in(setting, Duration::from_secs(1)..=MAX_TTL)?;
+    if time.subsec_nanos() != 0 {
+        let help = format!("write whole seconds, such as `{}s`", time.as_secs());
+        reader.bad(setting, format!("{} is not a TTL", show_duration(time)), &help);
         return None;
     }
     Some(time)

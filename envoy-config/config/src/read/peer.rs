@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::certificate::Certificate;
+use crate::certificate::{Certificate, Covers};
 use crate::diagnostic::Problem;
-use crate::names::HostPort;
+use crate::names::{Host, HostPort};
 use crate::peer_name::PeerName;
 use crate::reader::{LIST_ENDINGS, Reader, Section, Setting};
 use crate::settings::Identity;
@@ -108,8 +108,11 @@ const NAMES: &str = "names: ship.example, *.ships.example (one label), spiffe://
 
 fn entry(reader: &mut Reader, setting: &Setting<'_>) -> Option<Entry> {
     let text = reader.text(setting, "a name or a file of names", NAMES)?;
+    if !text.starts_with("spiffe://") && reader.is_url_of_name(setting, "a name or a file of names") {
+        return None;
+    }
     if is_file(text) {
-        let path = reader.resolve(text);
+        let path = reader.path(setting, "a name or a file of names")?;
         let content = reader.file_text(setting, &path)?;
         return names_of(reader, setting, &path, &content).map(|names| Entry::File(path, names));
     }
@@ -189,16 +192,37 @@ fn ordered(mut at: Vec<HostPort>, balance: Balance, own: Option<&Certificate>) -
     at
 }
 
+/// Warns if the certificate of this end, `own`, is for the other end, one of `others`.
+pub(super) fn warn_of_other_end<'h>(
+    reader: &mut Reader,
+    section: &Section<'_>,
+    own: &Certificate,
+    others: impl IntoIterator<Item = &'h Host>,
+) {
+    let Some(cert) = section.get("cert") else { return };
+    if let Some(other) = others.into_iter().find(|other| own.covers(other) == Covers::Yes) {
+        let title = format!("the certificate of `{}` is for {other}, the other end of this pair", cert.name);
+        let problem = Problem::warning(title, cert.place(), "the other end refuses its own name");
+        let problem = match section.get("peer") {
+            Some(peer) => problem.and(peer.place(), "the other end"),
+            None => problem,
+        };
+        reader
+            .problems
+            .push(problem.help("name the certificate and the key that `longhaul pair init` made for this end"));
+    }
+}
+
 /// Reads the certificate files of this end. Returns the certificate, too.
 pub(super) fn identity(reader: &mut Reader, section: &Section<'_>) -> Option<(Identity, Certificate)> {
-    let certificate =
-        |reader: &mut Reader, setting: &Setting<'_>| pem::certificate(reader, setting, "the other end refuses it");
-    let (cert, own) = reader.required(section, "cert", "the PEM file with this end's certificate", certificate).unzip();
+    const REFUSED: &str = "the other end refuses it";
+    let own = |reader: &mut Reader, setting: &Setting<'_>| pem::certificate(reader, setting, REFUSED);
+    let (cert, own) = reader.required(section, "cert", "the PEM file with this end's certificate", own).unzip();
     let key = reader.required(section, "key", "the PEM file with this end's private key", |reader, setting| {
         pem::private_key(reader, setting, own.as_ref())
     });
     let ca = reader.required(section, "ca", "the PEM file of the authority that signs for this pair", |reader, setting| {
-        let (path, authorities) = certificate(reader, setting)?;
+        let (path, authorities) = pem::authorities(reader, setting, REFUSED)?;
         if own.as_ref().is_some_and(|own| !own.is_signed_by(&authorities)) {
             let title = "`split.ca` has not signed the certificate of `split.cert`";
             let label = format!("no authority in {} signed it", path.display());

@@ -2,13 +2,31 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::certificate::{Certificate, Invalid, NotPem, has_block, has_private_key};
+use crate::certificate::{Certificate, ChainFault, Invalid, NotPem, has_block, has_private_key};
 use crate::diagnostic::Problem;
 use crate::reader::{Reader, Setting};
 
-/// Reads a file with a certificate. A certificate that is not valid now is accepted, because it may be renewed in
-/// place, but gets a warning with `consequence`.
+/// Reads a file with this box's certificate first, as [`authorities`] does.
 pub(super) fn certificate(
+    reader: &mut Reader,
+    setting: &Setting<'_>,
+    consequence: &str,
+) -> Option<(PathBuf, Certificate)> {
+    let (path, certificate) = authorities(reader, setting, consequence)?;
+    if certificate.begins_with_authority() {
+        let title = format!("the certificates of `{}` are in the wrong order", setting.name);
+        let label =
+            format!("the first certificate in {} is an authority, which signed another one of it", path.display());
+        let help = "put yours first, then the one that signed it, and so on";
+        reader.problems.push(Problem::error(title, setting.place(), label).help(help));
+        return None;
+    }
+    Some((path, certificate))
+}
+
+/// Reads a file with certificates in any order. A certificate that is not valid now is accepted, because it may be renewed
+/// in place, but gets a warning with `consequence`.
+pub(super) fn authorities(
     reader: &mut Reader,
     setting: &Setting<'_>,
     consequence: &str,
@@ -43,6 +61,22 @@ pub(super) fn certificate(
         reader.problems.push(Problem::warning(title, setting.place(), label).help(help));
     }
     Some((path, certificate))
+}
+
+/// Warns of a chain that clients cannot follow from the certificate to an authority that they know.
+pub(super) fn warn_of_chain(reader: &mut Reader, setting: &Setting<'_>, certificate: &Certificate) {
+    let (label, issuer) = match certificate.chain_fault(crate::authorities::have_signed) {
+        Some(ChainFault::NoIntermediate { issuer }) => {
+            ("the file has one certificate, and no authority of this machine signed it".to_owned(), issuer)
+        }
+        Some(ChainFault::Gap { issuer }) => (format!("no other certificate of the file is that of {issuer}"), issuer),
+        None => return,
+    };
+    let title = format!("the chain of `{}` lacks a certificate", setting.name);
+    let help = format!(
+        "add the certificate of {issuer} behind the first one: ACME clients write the whole chain to `fullchain.pem`"
+    );
+    reader.problems.push(Problem::warning(title, setting.place(), label).help(help));
 }
 
 /// Reads a file with a private key. It must be the key of `certificate`, if the certificate is known.

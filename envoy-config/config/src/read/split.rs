@@ -1,6 +1,8 @@
 //! `role` and `split`: the end of the link at which this box stands.
 
 use crate::diagnostic::{Place, Problem};
+use crate::names::Host;
+use crate::peer_name::PeerName;
 use crate::reader::{Reader, Section};
 use crate::settings::{Ground, Intercept, Listen, PipeTransport, Remote, Role, RoleName, Udp443, WhenDown};
 use crate::sockets::Sockets;
@@ -49,6 +51,9 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Op
     match kind {
         RoleName::Remote => {
             let grounds = peer::grounds(reader, &section, own.as_ref());
+            if let (Some(own), Some(grounds)) = (&own, &grounds) {
+                peer::warn_of_other_end(reader, &section, own, grounds.iter().map(|ground| &ground.host));
+            }
             let udp443 = reader.optional(&section, "udp443", |reader, setting| {
                 reader.word(setting, &[("pass", Udp443::Pass), ("refuse", Udp443::Refuse)])
             });
@@ -87,6 +92,10 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Op
             let remotes = peer::remotes(reader, &section);
             let listen = reader.optional(&section, "listen", Reader::socket);
             let (remotes, remote_files) = remotes?;
+            if let Some(own) = &own {
+                let hosts: Vec<Host> = remotes.iter().filter_map(PeerName::one_host).collect();
+                peer::warn_of_other_end(reader, &section, own, &hosts);
+            }
             Some(Role::Ground(Ground {
                 listen: listen?,
                 remotes,

@@ -149,5 +149,8 @@ fn certificate(reader: &mut Reader, setting: &Setting<'_>, names: Option<&[Host]
             covered = false;
         }
     }
+    if covered {
+        pem::warn_of_chain(reader, setting, &certificate);
+    }
     covered.then_some((path, certificate))
 }

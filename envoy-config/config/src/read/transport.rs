@@ -2,7 +2,7 @@
 
 use crate::overrides::{Override, OverrideValue, Overrides, TransportKey, ValueKind};
 use crate::reader::{Reader, Section, Setting};
-use crate::units::{Bytes, show_duration};
+use crate::units::Bytes;
 use std::time::Duration;
 
 /// The longest name. The kernel's `TCP_CA_NAME_MAX` of 16 includes the final zero.
@@ -26,15 +26,10 @@ pub(super) fn overrides(reader: &mut Reader, top: &Section<'_>, line_of: &dyn Fn
 
 fn value(reader: &mut Reader, setting: &Setting<'_>, kind: ValueKind) -> Option<OverrideValue> {
     match kind {
-        ValueKind::Bytes { min, max } => {
-            let bytes = reader.bytes(setting)?;
-            let range = (Bytes(min), Bytes(max));
-            reader.in_range(setting, bytes, range, |bytes| bytes.to_string()).map(OverrideValue::Bytes)
-        }
+        ValueKind::Bytes { min, max } => reader.size_in(setting, Bytes(min)..=Bytes(max)).map(OverrideValue::Bytes),
         ValueKind::Duration { min_ms, max_ms } => {
-            let range = (Duration::from_millis(min_ms), Duration::from_millis(max_ms));
-            let time = reader.duration(setting)?;
-            reader.in_range(setting, time, range, show_duration).map(OverrideValue::Duration)
+            let range = Duration::from_millis(min_ms)..=Duration::from_millis(max_ms);
+            reader.duration_in(setting, range).map(OverrideValue::Duration)
         }
         ValueKind::Count { off: true, .. } if setting.is_off() => Some(OverrideValue::Off),
         ValueKind::Count { min, max, .. } => reader.number_between(setting, min, max).map(OverrideValue::Count),

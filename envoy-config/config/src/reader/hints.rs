@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use crate::keys::{self, KEYS, Key, ValueType};
 use crate::names::{Host, HostName};
-use crate::units::{parse_bytes, parse_duration, parse_rate};
+use crate::yaml::{Node, NodeValue};
 
 /// Quotes that word processors write.
 const CURLY_QUOTES: [char; 8] = ['“', '”', '„', '‘', '’', '‚', '«', '»'];
@@ -27,7 +27,26 @@ pub(super) fn of_any(text: &str) -> Option<String> {
         return Some("variables are not expanded: write the value itself".to_owned());
     }
     let bare = text.trim_end_matches([';', ',']);
-    (bare != text && !bare.is_empty()).then(|| format!("write `{bare}`, without the `{}`", &text[bare.len()..]))
+    (bare != text && !bare.is_empty()).then(|| format!("remove the `{}` at the end of the value", &text[bare.len()..]))
+}
+
+/// Returns `text` as a value to type: in quotes if its first character means something else to YAML.
+fn typed(text: &str) -> String {
+    if text.starts_with(['[', '{', '*', '&', '!', '%', '@', '`', '|', '>', '#']) {
+        format!("\"{text}\"")
+    } else {
+        format!("`{text}`")
+    }
+}
+
+/// Returns true if a connection to `address` can reach one machine.
+fn is_of_one_machine(address: &IpAddr) -> bool {
+    !(address.is_unspecified() || address.is_multicast() || *address == IpAddr::V4(Ipv4Addr::BROADCAST))
+}
+
+/// Removes the brackets around an IPv6 address, which belong to a port.
+fn without_brackets(text: &str) -> &str {
+    text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text)
 }
 
 /// Returns true if a shell or a template would replace a part of `text`.
@@ -39,14 +58,14 @@ pub(super) fn is_variable(text: &str) -> bool {
 /// Returns the remedy for a text that is no `ADDRESS:PORT`. `example` is a right one.
 pub(super) fn socket(text: &str, example: SocketAddr) -> String {
     let with_port = |port: &str| match port.parse() {
-        Ok(port) if port != 0 => format!("write `{}`", SocketAddr::new(example.ip(), port)),
+        Ok(port) if port != 0 => format!("write {}", typed(&SocketAddr::new(example.ip(), port).to_string())),
         _ => PORTS.to_owned(),
     };
     let bare = without_scheme(text);
     if bare != text {
         return match bare.parse::<SocketAddr>() {
-            Ok(socket) => format!("write `{socket}`: no scheme, no path"),
-            Err(_) => format!("write an address and a port, such as `{example}`: no scheme, no path"),
+            Ok(socket) if socket.port() != 0 => format!("write {}: no scheme, no path", typed(&socket.to_string())),
+            _ => format!("write an address and a port, such as `{example}`: no scheme, no path"),
         };
     }
     if let Ok(Host::Address(address)) = Host::parse(text) {
@@ -66,12 +85,10 @@ pub(super) fn socket(text: &str, example: SocketAddr) -> String {
         _ if matches!(host, "" | "*") && is_digits(port) => with_port(port),
         Ok(Host::Address(_)) if is_digits(port) => PORTS.to_owned(),
         Ok(Host::Address(address)) => {
-            format!(
-                "write the port as a number: `{}`",
-                SocketAddr::new(address, service(port).unwrap_or(example.port()))
-            )
+            let socket = SocketAddr::new(address, service(port).unwrap_or(example.port()));
+            format!("write the port as a number: {}", typed(&socket.to_string()))
         }
-        Ok(Host::Name(name)) if name.as_str() == "localhost" && port.parse::<u16>().is_ok() => {
+        Ok(Host::Name(name)) if name.as_str() == "localhost" && port.parse::<u16>().is_ok_and(|port| port != 0) => {
             format!("names are not accepted here: write `127.0.0.1:{port}`")
         }
         Ok(Host::Name(_)) => format!("names are not accepted here: write the address, such as `{example}`"),
@@ -87,7 +104,11 @@ pub(super) fn resolver(text: &str) -> String {
             "DNS over HTTPS, TLS or QUIC is not supported: write the address of a resolver on port 53, such as `9.9.9.9`"
                 .to_owned()
         }
-        Some(_) => format!("no scheme: write the address alone, such as `{}`", bare_or(text, "9.9.9.9")),
+        Some(_) => format!("no scheme: write the address alone, such as {}", typed(bare_or(text, "9.9.9.9"))),
+        None if range_at(text).is_some_and(|address| is_of_one_machine(&address)) => {
+            let (address, _) = text.split_once('/').unwrap_or((text, ""));
+            format!("write {}: one address, not a range", typed(without_brackets(address)))
+        }
         None if text.contains('/') => {
             "no file is read here: write the addresses after `nameserver` in it, such as `9.9.9.9`".to_owned()
         }
@@ -98,28 +119,43 @@ pub(super) fn resolver(text: &str) -> String {
     }
 }
 
+/// Returns the address of a text such as `192.0.2.53/24`.
+fn range_at(text: &str) -> Option<IpAddr> {
+    let (address, length) = text.split_once('/')?;
+    if is_digits(length) { without_brackets(address).parse().ok() } else { None }
+}
+
 fn bare_or<'t>(text: &'t str, other: &'t str) -> &'t str {
     let bare = without_scheme(text);
-    if bare.parse::<IpAddr>().is_ok() || bare.parse::<SocketAddr>().is_ok() { bare } else { other }
+    let is_socket = bare.parse::<SocketAddr>().is_ok_and(|socket| socket.port() != 0);
+    if bare.parse::<IpAddr>().is_ok() || is_socket { bare } else { other }
 }
 
 /// Returns the remedy for a text that is no IP address.
 pub(super) fn address(text: &str) -> String {
-    let (host, rest) = text.split_once('/').unwrap_or((text, ""));
-    if let Ok(socket) = host.parse::<SocketAddr>() {
-        return format!("write `{}`: no port stands here", socket.ip());
-    }
-    if !rest.is_empty() && host.parse::<IpAddr>().is_ok() {
-        return format!("write `{host}`: one address, not a range");
-    }
-    let octets: Vec<Option<u8>> = text.split('.').map(|octet| octet.parse().ok()).collect();
-    match *octets.as_slice() {
-        [Some(a), Some(b), Some(c), Some(d)] => format!("write `{}`, without leading zeros", Ipv4Addr::new(a, b, c, d)),
-        [_, _, _, _] if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') => {
-            "each number of an address is from 0 to 255".to_owned()
+    let bare = without_scheme(text);
+    let (host, rest) = bare.split_once('/').unwrap_or((bare, ""));
+    let found = |address: IpAddr, why: &str| {
+        let usable = is_of_one_machine(&address);
+        usable.then(|| format!("write `{address}`: {why}"))
+    };
+    let octets: Vec<Option<u8>> = bare.split('.').map(|octet| octet.parse().ok()).collect();
+    let remedy = if let Ok(socket) = host.parse::<SocketAddr>() {
+        found(socket.ip(), "no port stands here")
+    } else if let (Ok(address), false) = (without_brackets(host).parse(), rest.is_empty()) {
+        found(address, "one address, not a range")
+    } else if let Ok(address) = without_brackets(host).parse() {
+        found(address, if bare == text { "brackets are for an address with a port" } else { "no scheme, no path" })
+    } else {
+        match *octets.as_slice() {
+            [Some(a), Some(b), Some(c), Some(d)] => found(Ipv4Addr::new(a, b, c, d).into(), "without leading zeros"),
+            [_, _, _, _] if bare.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') => {
+                Some("each number of an address is from 0 to 255".to_owned())
+            }
+            _ => None,
         }
-        _ => "write an address such as `198.51.100.12`: names are not accepted here".to_owned(),
-    }
+    };
+    remedy.unwrap_or_else(|| "write an address such as `198.51.100.12`: names are not accepted here".to_owned())
 }
 
 /// Returns the remedy for a text that is no `HOST:PORT`. `port` is the usual one.
@@ -132,27 +168,38 @@ pub(super) fn host_port(text: &str, port: u16) -> String {
     };
     match (Host::parse(host), written) {
         (Ok(_), Some(written)) if written.parse::<u16>().is_ok_and(|port| port != 0) => {
-            format!("write `{host}:{written}`{scheme}")
+            format!("write {}{scheme}", typed(&format!("{host}:{written}")))
         }
         (Ok(_), Some(_)) => PORTS.to_owned(),
         (Ok(Host::Address(IpAddr::V6(address))), None) => format!("add the port: \"[{address}]:{port}\"{scheme}"),
-        (Ok(_), None) => format!("add the port: `{host}:{port}`{scheme}"),
+        (Ok(_), None) => format!("add the port: {}{scheme}", typed(&format!("{host}:{port}"))),
         (Err(_), _) => format!("write a name or an address, a colon and a port, such as `ground.example:{port}`"),
     }
 }
 
-/// Returns the remedy for a text that is no host name.
-pub(super) fn host(text: &str) -> String {
+/// Returns the remedy for a text that is no host name. `below` is true if a name here stands for all names below it.
+pub(super) fn host(text: &str, below: bool) -> String {
     let bare = without_scheme(text);
-    let bare = bare.strip_prefix("*.").unwrap_or(bare);
+    let bare = bare.strip_prefix("*.").unwrap_or(bare).trim_end_matches('/');
     let bare = match bare.rsplit_once(':') {
         Some((host, port)) if is_digits(port) => host,
         _ => bare,
     };
     match Host::parse(bare) {
-        Ok(_) if bare != text => format!("write `{bare}`: no scheme, port, path or wildcard"),
+        Ok(Host::Name(name)) if text.starts_with("*.") && !below => {
+            format!("no wildcard: write each name, such as `www.{name}`")
+        }
+        Ok(Host::Name(_)) if text.starts_with("*.") => format!("write `{bare}`: it stands for all names below it, too"),
+        Ok(Host::Name(_)) if bare != text => format!("write `{bare}`: no scheme, port, path or wildcard"),
         _ => "no scheme, port, path or wildcard".to_owned(),
     }
+}
+
+/// Returns the remedy for a text in a list of names and files that is neither. None if no name is in it.
+pub(super) fn name_in_url(text: &str) -> Option<String> {
+    let bare = without_scheme(text).split('/').next()?;
+    let bare = bare.rsplit_once(':').filter(|(_, port)| is_digits(port)).map_or(bare, |(host, _)| host);
+    (text.contains("://") && HostName::parse(bare).is_ok()).then(|| format!("write `{bare}`: no scheme, port or path"))
 }
 
 /// Returns the remedy for a text that is no range of addresses.
@@ -169,13 +216,26 @@ pub(super) fn network(text: &str) -> String {
     "write an address, or a range such as `192.0.2.0/28`".to_owned()
 }
 
-/// Returns the remedy for a text that is no whole number from `min` to `max`.
-pub(super) fn number(text: &str, (min, max): (u32, u32)) -> String {
-    let digits: String = text.chars().filter(|character| !matches!(character, '_' | ',' | ' ' | '\'')).collect();
+/// The most ports that a remedy lists.
+const MOST_LISTED: u32 = 16;
+
+/// Returns the remedy for a text that is no whole number from `min` to `max`. `listed` is true for an item of a list.
+pub(super) fn number(text: &str, (min, max): (u32, u32), listed: bool) -> String {
+    let digits: String = text.chars().filter(|character| !matches!(character, '_' | ',' | ' ' | '\'' | '%')).collect();
     let thousands = digits.strip_suffix(['k', 'K']).and_then(|number| number.parse::<u32>().ok());
     let found = digits.parse().ok().or_else(|| thousands?.checked_mul(1000)).or_else(|| Some(service(text)?.into()));
-    match found {
-        Some(number) if (min..=max).contains(&number) => format!("write `{number}`"),
+    let fits = |number: &u32| (min..=max).contains(number);
+    let ends = digits.split_once(['-', '–', ':']).and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
+    match (found, ends) {
+        (Some(number), _) if fits(&number) => format!("write `{number}`"),
+        (_, Some((from, to))) if listed && from < to && fits(&from) && fits(&to) => {
+            if to - from < MOST_LISTED {
+                let each: Vec<String> = (from..=to).map(|number| number.to_string()).collect();
+                format!("no range stands here: write `{}`", each.join(", "))
+            } else {
+                format!("no range stands here: write each number, such as `{from}, {}`", from + 1)
+            }
+        }
         _ => format!("write a whole number from {min} to {max}"),
     }
 }
@@ -205,82 +265,12 @@ fn service(name: &str) -> Option<u16> {
 
 /// Returns the remedy for a text in a list that should name a file. None if the text does not look like a name.
 pub(super) fn name_for_file(text: &str) -> Option<String> {
-    let name = text.trim_start_matches(['=', '*']).trim_start_matches('.');
+    let bare = without_scheme(text);
+    let name = bare.trim_start_matches(['=', '*']).trim_start_matches('.');
     let is_name = name.contains('.') && HostName::parse(name).is_ok();
     is_name.then(|| {
-        format!("`{text}` looks like a name: write it into a file, one name a line, and name the file here, such as `[domains.txt]`")
+        format!("`{bare}` looks like a name: write it into a file, one name a line, and name the file here, such as `domains.txt`")
     })
-}
-
-/// Returns what to write for a rate with the unit of another program: `20Mbps`, `20 Mbit/s`, `2MB/s`.
-pub(super) fn rate(text: &str) -> Option<String> {
-    let (number, unit) = number_and_unit(text);
-    if unit.is_empty() {
-        return missing_unit(&number, "mbit", "kbit");
-    }
-    let lower = unit.to_ascii_lowercase();
-    let a_second = ["/sec", "/s", "ps"].iter().find_map(|end| lower.strip_suffix(end)).unwrap_or(&lower);
-    let in_bytes = unit.contains('B') || lower.contains("byte");
-    let prefix = match a_second.trim_end_matches('s') {
-        "k" | "kb" | "kbit" | "kbyte" | "kilobit" => "k",
-        "m" | "mb" | "mbit" | "mbyte" | "megabit" => "m",
-        "g" | "gb" | "gbit" | "gbyte" | "gigabit" => "g",
-        "b" | "bit" => "",
-        _ => return None,
-    };
-    let number = if in_bytes { number.parse::<u64>().ok()?.checked_mul(8)?.to_string() } else { number };
-    write(&format!("{number}{prefix}bit"), |text| parse_rate(text).is_ok())
-}
-
-/// Returns what to write for a time with the unit of another program: `600msec`, `5 minutes`.
-pub(super) fn time(text: &str) -> Option<String> {
-    let (number, unit) = number_and_unit(text);
-    let unit = match unit.to_lowercase().as_str() {
-        "" => return missing_unit(&number, "ms", "s"),
-        "msec" | "msecs" | "millis" | "millisecond" | "milliseconds" => "ms",
-        "sec" | "secs" | "second" | "seconds" => "s",
-        "min" | "mins" | "minute" | "minutes" => "m",
-        "hr" | "hrs" | "hour" | "hours" => "h",
-        "day" | "days" => "d",
-        "usec" | "µs" | "μs" => "us",
-        _ => return decimal_point(text, |text| parse_duration(text).is_ok()),
-    };
-    write(&format!("{number}{unit}"), |text| parse_duration(text).is_ok())
-}
-
-/// Returns what to write for a size with the unit of another program: `2G`, `512 megabytes`.
-pub(super) fn size(text: &str) -> Option<String> {
-    let (number, unit) = number_and_unit(text);
-    let unit = match unit.to_ascii_lowercase().as_str() {
-        "" => return missing_unit(&number, "mib", "gib"),
-        "k" | "kbyte" | "kbytes" => "kib",
-        "m" | "mbyte" | "mbytes" | "megabytes" => "mib",
-        "g" | "gbyte" | "gbytes" | "gigabytes" => "gib",
-        "t" | "tbyte" | "tbytes" | "terabytes" => "tib",
-        "byte" | "bytes" => "b",
-        _ => return decimal_point(text, |text| parse_bytes(text).is_ok()),
-    };
-    write(&format!("{number}{unit}"), |text| parse_bytes(text).is_ok())
-}
-
-/// Splits `20 Mbit/s` into the number, with a decimal point, and the unit.
-fn number_and_unit(text: &str) -> (String, String) {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    (number.replace(',', "."), unit.trim().to_owned())
-}
-
-fn missing_unit(number: &str, usual: &str, other: &str) -> Option<String> {
-    let readable = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    readable.then(|| format!("add the unit: `{number}{usual}` or `{number}{other}`"))
-}
-
-fn decimal_point(text: &str, reads: impl Fn(&str) -> bool) -> Option<String> {
-    if text.contains(',') { write(&text.replace(',', "."), reads) } else { None }
-}
-
-fn write(text: &str, reads: impl Fn(&str) -> bool) -> Option<String> {
-    reads(text).then(|| format!("write `{text}`"))
 }
 
 fn is_digits(text: &str) -> bool {
@@ -292,5 +282,16 @@ fn without_scheme(text: &str) -> &str {
     match text.split_once("://") {
         Some((_, rest)) => rest.split('/').next().unwrap_or(rest),
         None => text.strip_suffix('/').unwrap_or(text),
+    }
+}
+
+/// Returns the remedy for an IPv6 address in brackets, which YAML reads as a list. Empty if the value is something else.
+pub(super) fn bracketed(node: &Node) -> String {
+    let NodeValue::List(items) = &node.value else { return String::new() };
+    match items.as_slice() {
+        [Node { value: NodeValue::Scalar(text), .. }] if text.parse::<IpAddr>().is_ok() => {
+            format!("write `{text}`: brackets are for an address with a port")
+        }
+        _ => String::new(),
     }
 }

@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use std::{fs, io};
 
 use ipnet::IpNet;
@@ -12,7 +11,6 @@ use super::{Reader, Setting, closest, hints};
 use crate::diagnostic::Problem;
 use crate::keys::{self, DefaultValue, ValueType};
 use crate::names::{Host, HostName, HostPort, split_port};
-use crate::units::{self, Bytes, Rate, UnitError, show_duration};
 use crate::yaml::NodeValue;
 
 /// The endings that mark a file of names. No DNS name ends so.
@@ -42,91 +40,6 @@ impl Reader {
         text
     }
 
-    fn quantity<T>(
-        &mut self,
-        setting: &Setting<'_>,
-        what: &str,
-        units: &str,
-        parse: impl Fn(&str) -> Result<T, UnitError>,
-        meant: impl Fn(&str) -> Option<String>,
-    ) -> Option<T> {
-        let help = format!("units: {units}");
-        let text = self.text(setting, what, &help)?;
-        match parse(text) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                let help = meant(text).map(|meant| format!("{meant}; {help}")).unwrap_or(help);
-                self.bad(setting, format!("expected {what}, found `{text}`: {error}"), &help);
-                None
-            }
-        }
-    }
-
-    /// Reads a time of any length.
-    pub(crate) fn duration(&mut self, setting: &Setting<'_>) -> Option<Duration> {
-        self.quantity(setting, "a time such as 600ms", "us, ms, s, m, h, d", units::parse_duration, hints::time)
-    }
-
-    /// Reads a time in the range of its row.
-    pub(crate) fn time(&mut self, setting: &Setting<'_>) -> Option<Duration> {
-        let time = self.duration(setting)?;
-        match value_type(setting) {
-            ValueType::Time { min, max } => self.in_range(setting, time, (min, max), show_duration),
-            _ => Some(time),
-        }
-    }
-
-    /// Returns `found` if it is from `min` to `max`. `show` writes a value as the file does.
-    pub(crate) fn in_range<T: PartialOrd + Copy>(
-        &mut self,
-        setting: &Setting<'_>,
-        found: T,
-        (min, max): (T, T),
-        show: impl Fn(T) -> String,
-    ) -> Option<T> {
-        if (min..=max).contains(&found) {
-            return Some(found);
-        }
-        let [least, most, found] = [min, max, found].map(show);
-        self.bad(setting, format!("expected {least} to {most}, found {found}"), "");
-        None
-    }
-
-    /// Reads a rate in the range of its row.
-    pub(crate) fn rate(&mut self, setting: &Setting<'_>) -> Option<Rate> {
-        let units = "bit, kbit, mbit, gbit (per second)";
-        let rate = self.quantity(setting, "a rate such as 20mbit", units, units::parse_rate, hints::rate)?;
-        match value_type(setting) {
-            ValueType::Rate { min } if rate < min => {
-                self.bad(setting, format!("expected {min} or more, found {rate}"), "");
-                None
-            }
-            _ => Some(rate),
-        }
-    }
-
-    /// Reads a size in the range of its row.
-    pub(crate) fn size(&mut self, setting: &Setting<'_>) -> Option<Bytes> {
-        let bytes = self.bytes(setting)?;
-        match value_type(setting) {
-            ValueType::Size { min, max } => {
-                self.in_range(setting, bytes, (Bytes(min), Bytes(max)), |bytes| bytes.to_string())
-            }
-            _ => Some(bytes),
-        }
-    }
-
-    /// Reads a size of any number of bytes.
-    pub(crate) fn bytes(&mut self, setting: &Setting<'_>) -> Option<Bytes> {
-        self.quantity(
-            setting,
-            "a size such as 256kib",
-            "b, kb, mb, gb, tb (decimal), kib, mib, gib, tib (binary)",
-            units::parse_bytes,
-            hints::size,
-        )
-    }
-
     /// Reads a whole number in the range of its row.
     pub(crate) fn number(&mut self, setting: &Setting<'_>) -> Option<u32> {
         let (min, max) = match value_type(setting) {
@@ -146,7 +59,8 @@ impl Reader {
         match text.parse::<u32>() {
             Ok(number) if (min..=max).contains(&number) => Some(number),
             _ => {
-                self.expected(setting, &what, &hints::number(text, (min, max)));
+                let listed = setting.name.ends_with(']');
+                self.expected(setting, &what, &hints::number(text, (min, max), listed));
                 None
             }
         }
@@ -183,7 +97,7 @@ impl Reader {
 
     pub(crate) fn address(&mut self, setting: &Setting<'_>) -> Option<IpAddr> {
         let what = "an IP address such as 198.51.100.12";
-        let text = self.text(setting, what, "")?;
+        let text = self.text(setting, what, &hints::bracketed(setting.node))?;
         let address = text.parse().ok();
         if address.is_none() {
             self.expected(setting, what, &hints::address(text));
@@ -238,7 +152,7 @@ impl Reader {
         match parsed {
             None => self.expected(setting, what, &hints::network(text)),
             Some(network) if network.addr() != network.network() => {
-                let help = format!("write {}", network.trunc());
+                let help = format!("write `{}`", network.trunc());
                 self.bad(setting, format!("`{text}` has bits set behind its prefix length"), &help);
                 return None;
             }
@@ -253,7 +167,7 @@ impl Reader {
         match HostName::parse(text) {
             Ok(name) => Some(name),
             Err(error) => {
-                self.bad(setting, format!("expected {what}, found `{text}`: {error}"), &hints::host(text));
+                self.bad(setting, format!("expected {what}, found `{text}`: {error}"), &hints::host(text, true));
                 None
             }
         }
@@ -265,7 +179,7 @@ impl Reader {
         match Host::parse(text) {
             Ok(host) => Some(host),
             Err(error) => {
-                self.bad(setting, format!("expected {what}, found `{text}`: {error}"), &hints::host(text));
+                self.bad(setting, format!("expected {what}, found `{text}`: {error}"), &hints::host(text, false));
                 None
             }
         }
@@ -288,8 +202,15 @@ impl Reader {
         Some(self.resolve(text))
     }
 
-    pub(crate) fn resolve(&self, text: &str) -> PathBuf {
+    fn resolve(&self, text: &str) -> PathBuf {
         self.folder.join(Path::new(text))
+    }
+
+    /// Reports a URL in place of a name. Returns false if the value is none.
+    pub(crate) fn is_url_of_name(&mut self, setting: &Setting<'_>, what: &str) -> bool {
+        let Some(help) = setting.text().and_then(hints::name_in_url) else { return false };
+        self.expected(setting, what, &help);
+        true
     }
 
     /// Reports a name in place of a file with names. Returns false if the value does not look like a name.
@@ -347,20 +268,12 @@ impl Reader {
         mut read: impl FnMut(&mut Self, &Setting<'n>) -> Option<T>,
     ) -> Option<Vec<T>> {
         let NodeValue::List(items) = &setting.node.value else {
-            let help = setting.text().map(|text| format!("write `[{text}]`")).unwrap_or_default();
+            let help = as_list(setting);
             self.expected(setting, "a list", &help);
             return None;
         };
-        let settings: Vec<Setting<'n>> = items
-            .iter()
-            .enumerate()
-            .map(|(index, node)| Setting {
-                name: format!("{}[{index}]", setting.name),
-                node,
-                key_place: setting.key_place.clone(),
-            })
-            .collect();
-        let read: Vec<Option<T>> = settings.iter().map(|item| read(self, item)).collect();
+        let read: Vec<Option<T>> =
+            items.iter().enumerate().map(|(index, node)| read(self, &setting.item(index, node))).collect();
         read.into_iter().collect()
     }
 
@@ -392,6 +305,17 @@ impl Reader {
     }
 }
 
+/// Returns the remedy for one value, or several with commas, in place of a list.
+fn as_list(setting: &Setting<'_>) -> String {
+    let Some(text) = setting.text() else { return String::new() };
+    let is_list_of_ranges = matches!(value_type(setting), ValueType::Numbers { .. })
+        && text.split(',').any(|item| item.trim().parse::<u32>().is_err());
+    match keys::row(&setting.name).map(|row| row.default) {
+        Some(DefaultValue::Is(list)) if is_list_of_ranges => format!("write a list, such as `{list}`"),
+        _ => format!("write `[{text}]`"),
+    }
+}
+
 /// Reads `on`, `true`, `yes` and their opposites, in any case.
 pub(super) fn switch(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
@@ -413,7 +337,7 @@ fn example_socket(setting: &Setting<'_>) -> SocketAddr {
 }
 
 /// Returns the values that a setting accepts, from its row.
-fn value_type(setting: &Setting<'_>) -> ValueType {
+pub(super) fn value_type(setting: &Setting<'_>) -> ValueType {
     let row = keys::row(&setting.name);
     debug_assert!(row.is_some(), "no row for `{}`", setting.name);
     row.map_or(ValueType::Form(""), |key| key.value)

@@ -16,7 +16,7 @@ use super::generation::{Generation, RunContext};
 use super::locate::{self, Overridden, local_addresses, locate};
 use super::preflight::{fewer_urls, too_few_files};
 use super::private::{ADMIN, DNS_METRICS};
-use super::{disk_space, ports, state, watches};
+use super::{disk_space, ports, service_user, state, watches};
 
 /// A fact of this machine that an operator should know before a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +78,7 @@ pub(crate) fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) ->
     facts.extend(too_few_files(settings).map(|text| Fact::advises(Some("limits.connections"), text)));
     facts.extend(fewer_urls(settings, &derived.capacity).map(|text| Fact::advises(Some("limits.urls"), text)));
     facts.extend(readable_keys(settings));
+    facts.extend(service_user::unreadable(loaded).into_iter().map(|(key, text)| Fact::advises(key, text)));
     facts
 }
 

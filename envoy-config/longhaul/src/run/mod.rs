@@ -35,6 +35,7 @@ mod probe;
 mod publisher;
 mod resolvers;
 mod service;
+mod service_user;
 mod shared_memory;
 mod start;
 mod state;

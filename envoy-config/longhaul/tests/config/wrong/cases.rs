@@ -3,12 +3,12 @@
 use super::{Case, LINK, PROXY, UPSTREAM, Verdict};
 
 /// A whole file that is refused.
-fn file(class: &'static str, yaml: impl Into<String>, fault: &'static str, fix: &'static str) -> Case {
+pub(super) fn file(class: &'static str, yaml: impl Into<String>, fault: &'static str, fix: &'static str) -> Case {
     Case { class, yaml: yaml.into(), verdict: Verdict::Refused, fault, fix }
 }
 
 /// An edge that is correct except for these lines.
-fn edge(class: &'static str, lines: &str, fault: &'static str, fix: &'static str) -> Case {
+pub(super) fn edge(class: &'static str, lines: &str, fault: &'static str, fix: &'static str) -> Case {
     let missing = [LINK, PROXY, UPSTREAM].into_iter().filter(|line| {
         let group = line.split(':').next().unwrap_or_default();
         !lines.contains(&format!("{group}:"))
@@ -17,17 +17,17 @@ fn edge(class: &'static str, lines: &str, fault: &'static str, fix: &'static str
 }
 
 /// A remote that is correct except for these lines.
-fn remote(class: &'static str, lines: &str, fault: &'static str, fix: &'static str) -> Case {
+pub(super) fn remote(class: &'static str, lines: &str, fault: &'static str, fix: &'static str) -> Case {
     let split = "split: { peer: 192.0.2.1:8443, cert: me.pem, key: me.key, ca: ca.pem }\n";
     let split = if lines.contains("split:") { "" } else { split };
     file(class, format!("role: remote\n{LINK}{PROXY}dns: {{ www: true }}\n{split}{lines}"), fault, fix)
 }
 
-fn terminated(class: &'static str, files: &str, fault: &'static str, fix: &'static str) -> Case {
+pub(super) fn terminated(class: &'static str, files: &str, fault: &'static str, fix: &'static str) -> Case {
     edge(class, &format!("tls: {{ terminate: [ {{ names: [www.example.org], {files} }} ] }}\n"), fault, fix)
 }
 
-fn warned(case: Case) -> Case {
+pub(super) fn warned(case: Case) -> Case {
     Case { verdict: Verdict::Warned, ..case }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn cases() -> Vec<Case> {
         edge("scheme", "cache: { parent: ▶http://192.0.2.7:3128 }\n", "HOST:PORT", "write `192.0.2.7:3128`"),
         remote(
             "peer without a port",
-            "split: { peer: ▶ground.example, cert: me.pem, key: me.key, ca: ca.pem }\n",
+            "split: { peer: ▶ground.example, cert: me.pem, key: me.key, ca: ca.pem }\nupstream: { resolvers: [192.0.2.53] }\n",
             "HOST:PORT such as ground.example:8443",
             "add the port: `ground.example:8443`",
         ),
@@ -82,7 +82,7 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         remote(
             "peer without a port",
-            "split: { peer: ▶https://ground.example:8443, cert: me.pem, key: me.key, ca: ca.pem }\n",
+            "split: { peer: ▶https://ground.example:8443, cert: me.pem, key: me.key, ca: ca.pem }\nupstream: { resolvers: [192.0.2.53] }\n",
             "HOST:PORT",
             "write `ground.example:8443`",
         ),
@@ -287,7 +287,7 @@ pub(super) fn cases() -> Vec<Case> {
             "range",
             "upstream: { resolvers: [192.0.2.53], deny: [▶203.0.113.7/24] }\n",
             "bits set behind",
-            "write 203.0.113.0/24",
+            "write `203.0.113.0/24`",
         ),
         edge(
             "host name",

@@ -5,6 +5,9 @@
 //! class below 2.
 
 mod cases;
+mod implausible;
+mod remedies;
+mod slips;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -85,17 +88,26 @@ impl Case {
     }
 }
 
+/// Every case.
+fn all() -> Vec<Case> {
+    cases::cases().into_iter().chain(slips::cases()).chain(implausible::cases()).collect()
+}
+
 const DAY: Duration = Duration::from_hours(24);
 
 /// Writes the certificates, keys and lists that the cases name.
 fn write_files(folder: &Path) {
     let now = SystemTime::now();
-    let authority = || {
+    let authority_of = |name: &str| {
         let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
         params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        params
     };
-    let (ca, other_ca) = (authority(), authority());
+    let authority = |name| CertifiedIssuer::self_signed(authority_of(name), KeyPair::generate().unwrap()).unwrap();
+    let (ca, other_ca) = (authority("pair authority"), authority("pair authority"));
+    let (root, between) = (authority("Test Root"), authority_of("Test Intermediate"));
+    let between = CertifiedIssuer::signed_by(between, KeyPair::generate().unwrap(), &root).unwrap();
     let (key, other_key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
     let params = |name: &str, from: SystemTime, until: SystemTime| {
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
@@ -104,8 +116,9 @@ fn write_files(folder: &Path) {
     };
     let issue = |name: &str, from, until| params(name, from, until).signed_by(&key, &ca).unwrap();
     let own = issue("www.example.org", now - DAY, now + DAY * 300);
+    let site = params("www.example.org", now - DAY, now + DAY * 300).signed_by(&key, &between).unwrap();
     let pem = |label: &str| format!("-----BEGIN {label}-----\nAAAA\n-----END {label}-----\n");
-    let files: [(&str, Vec<u8>); 16] = [
+    let files: [(&str, Vec<u8>); 24] = [
         ("me.pem", own.pem().into()),
         ("me.der", own.der().to_vec()),
         ("me.key", key.serialize_pem().into()),
@@ -122,6 +135,14 @@ fn write_files(folder: &Path) {
         ("expired.pem", issue("www.example.org", now - DAY * 80, now - DAY).pem().into()),
         ("domains.txt", b"example.org\n".to_vec()),
         ("ground.pem", own.pem().into()),
+        ("lone.pem", site.pem().into()),
+        ("fullchain.pem", format!("{}{}", site.pem(), between.pem()).into()),
+        ("gap.pem", format!("{}{}", site.pem(), root.pem()).into()),
+        ("reversed.pem", format!("{}{}", between.pem(), site.pem()).into()),
+        ("pair-reversed.pem", format!("{}{}", ca.pem(), own.pem()).into()),
+        ("of-the-ground.pem", issue("ground.example", now - DAY, now + DAY * 300).pem().into()),
+        ("whole-domain.txt", b"example.org\norg\n".to_vec()),
+        ("several.txt", b"example.org www.example.com\n".to_vec()),
     ];
     for (name, content) in files {
         fs::write(folder.join(name), content).unwrap();
@@ -132,7 +153,7 @@ fn write_files(folder: &Path) {
 fn a_wrong_configuration_gets_its_place_its_fault_and_what_to_type() {
     let folder = tempfile::tempdir().unwrap();
     write_files(folder.path());
-    let cases = cases::cases();
+    let cases = all();
     let mut classes: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     let mut short = Vec::new();
     for case in &cases {
