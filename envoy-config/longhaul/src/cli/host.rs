@@ -1,5 +1,6 @@
 //! `longhaul host FILE --clients IF`: packet rules, routes and kernel settings of this machine.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use longhaul_config::{Intercept, Listen};
@@ -7,15 +8,15 @@ use longhaul_derive::{HostFacts, derive};
 use longhaul_render::host::{Machine, Plan, plan, script};
 
 use super::{FAILED, Outcome, fail, load_or_refuse, print};
-use crate::host::{RECORD, apply, interfaces, this_machine, undo, undo_command};
+use crate::host::{RECORD, apply, interfaces, names, this_machine, undo, undo_command};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
     /// The configuration file, longhaul.yaml; not used by --undo
     #[arg(value_name = "FILE", required_unless_present = "undo")]
     file: Option<PathBuf>,
-    /// The network interface to the clients; not used by --undo
-    #[arg(long, value_name = "IF", value_parser = interface, required_unless_present = "undo")]
+    /// The network interface to the clients, or several with commas; not used by --undo
+    #[arg(long, value_name = "IF[,IF]", value_parser = interfaces_of_clients, required_unless_present = "undo")]
     clients: Option<String>,
     #[command(flatten)]
     what: What,
@@ -38,11 +39,18 @@ struct What {
     undo: bool,
 }
 
-/// The kernel's `IFNAMSIZ`, and nothing that a shell or nft would read as more than a name.
-fn interface(text: &str) -> Result<String, String> {
+/// Accepts names of the kernel's `IFNAMSIZ`, and nothing that a shell or nft would read as more than a name.
+fn interfaces_of_clients(text: &str) -> Result<String, String> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-@".contains(&b);
-    let is_name = (1..=15).contains(&text.len()) && text.bytes().all(plain);
-    if is_name { Ok(text.to_owned()) } else { Err("expected the name of a network interface, such as lan0".to_owned()) }
+    let is_name = |name: &str| (1..=15).contains(&name.len()) && name.bytes().all(plain);
+    if !names(text).all(is_name) {
+        return Err("expected the name of a network interface, such as lan0, or several: lan0,lan0.20".to_owned());
+    }
+    let mut seen = BTreeSet::new();
+    match names(text).find(|name| !seen.insert(*name)) {
+        Some(twice) => Err(format!("{twice} is named twice")),
+        None => Ok(text.to_owned()),
+    }
 }
 
 pub(super) fn command(arguments: &Arguments) -> Outcome {
@@ -63,8 +71,10 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         return print(&script(&plan, &file.display().to_string(), clients));
     }
     // The rules refuse everybody who does not come from this interface: with a wrong name, every client.
-    if let Some(names) = interfaces().filter(|names| !names.contains(clients)) {
-        return fail(&format!("there is no network interface `{clients}`; this machine has {}", names.join(", ")));
+    if let Some(present) = interfaces()
+        && let Some(missing) = names(clients).find(|name| !present.iter().any(|one| one == name))
+    {
+        return fail(&format!("there is no network interface `{missing}`; this machine has {}", present.join(", ")));
     }
     warn_without_routes(&machine);
     carry_out(&plan, &arguments.record)
@@ -73,14 +83,16 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
 /// Says where IPv6 traffic of clients bypasses this box, or does not get through it. A network without IPv6 needs no
 /// warning.
 fn warn_of_ipv6(listen: &Listen, machine: &Machine) {
-    let interface = &machine.interface;
-    if listen.intercept == Intercept::None || !machine.has_ipv6_network() {
+    let with_ipv6: Vec<&str> =
+        machine.clients.iter().filter(|one| one.has_ipv6_network()).map(|one| one.name.as_str()).collect();
+    if listen.intercept == Intercept::None || with_ipv6.is_empty() {
         return;
     }
     if listen.ipv6_bypasses() {
         eprintln!(
-            "warning: {interface} has IPv6, and IPv6 traffic of clients bypasses this box: `listen.http` has no IPv6 \
-             address. Browsers prefer IPv6 where they have it"
+            "warning: {} has IPv6, and IPv6 traffic of clients bypasses this box: `listen.http` has no IPv6 \
+             address. Browsers prefer IPv6 where they have it",
+            with_ipv6.join(", ")
         );
     } else if !machine.forwards_ipv6() {
         eprintln!(
@@ -91,10 +103,10 @@ fn warn_of_ipv6(listen: &Listen, machine: &Machine) {
 }
 
 fn warn_without_routes(machine: &Machine) {
-    if machine.routes.is_empty() {
+    for interface in machine.clients.iter().filter(|interface| interface.routes.is_empty()) {
         eprintln!(
             "warning: no routes over {}, so no initial window is set; check that the interface is up",
-            machine.interface
+            interface.name
         );
     }
 }

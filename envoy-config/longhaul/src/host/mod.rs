@@ -7,4 +7,4 @@ mod apply;
 mod this_machine;
 
 pub(crate) use apply::{RECORD, apply, undo, undo_command};
-pub(crate) use this_machine::{interfaces, this_machine};
+pub(crate) use this_machine::{interfaces, names, this_machine};

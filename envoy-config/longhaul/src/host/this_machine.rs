@@ -5,21 +5,33 @@ use std::fs;
 use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
-use longhaul_render::host::{Machine, SYSCTLS, device_of_neighbour};
+use longhaul_render::host::{ClientInterface, Machine, SYSCTLS, device_of_neighbour};
 
-/// Reads the state of this machine.
-pub(crate) fn this_machine(interface: &str, siblings: &[IpAddr]) -> Machine {
+/// Reads the state of this machine, with clients behind the interfaces `clients`, in the form of [`names`].
+pub(crate) fn this_machine(clients: &str, siblings: &[IpAddr]) -> Machine {
     let read = |name: &&'static str| fs::read_to_string(sysctl_path(name)).ok().map(|value| (*name, normal(&value)));
     Machine {
-        interface: interface.to_owned(),
-        routes: output(&["-4", "route", "show", "dev", interface]),
+        clients: names(clients).map(client_interface).collect(),
         sysctls: SYSCTLS.iter().filter_map(read).collect(),
         rules: output(&["-4", "rule", "show"]),
-        ipv6_routes: output(&["-6", "route", "show", "dev", interface]),
         ipv6_rules: output(&["-6", "rule", "show"]),
-        ipv6: [interface, "lo"].into_iter().all(ipv6_is_on),
         to_siblings: to_siblings(siblings),
     }
+}
+
+fn client_interface(name: &str) -> ClientInterface {
+    ClientInterface {
+        name: name.to_owned(),
+        routes: output(&["-4", "route", "show", "dev", name]),
+        ipv6_routes: output(&["-6", "route", "show", "dev", name]),
+        ipv6: [name, "lo"].into_iter().all(ipv6_is_on),
+    }
+}
+
+/// Returns the names in a list of interfaces. A colon separates them as well as a comma, because the name of a unit may
+/// have no comma: `longhaul-host@lan0:lan0.20`.
+pub(crate) fn names(clients: &str) -> impl Iterator<Item = &str> {
+    clients.split([',', ':'])
 }
 
 /// Returns true if IPv6 is on at the interface. An interface that does not exist yet gets the setting of all.

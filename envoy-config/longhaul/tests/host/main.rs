@@ -222,6 +222,44 @@ fn an_interface_that_does_not_exist_is_refused_with_those_that_do() {
     assert!(rest.contains("there is no network interface `eth9`; this machine has far0, "), "{rest}");
 }
 
+/// The names of a unit may have a colon, and no comma.
+#[test]
+fn clients_may_be_behind_several_interfaces_with_one_record() {
+    let cable = "ip link add lan1 type veth peer name far1; ip addr add 192.0.2.129/25 dev lan1; \
+                 ip link set lan1 up; ip link set far1 up";
+    let all = "all() { state; ip -4 route show dev lan1; }";
+    for list in ["lan0,lan1", "lan0:lan1"] {
+        let script = format!(
+            "{cable}; {all}; host=\"$program host longhaul.yaml --clients {list} --record $record\"; \
+             all; $host --apply > /dev/null; all; $host --undo > /dev/null; all; $host --print | grep -- --apply"
+        );
+        let config = CONFIG.replace("intercept: redirect", "intercept: redirect, tls: off") + "compare: 1%\n";
+        let config =
+            config.replace("addresses: [198.51.100.12]", "addresses: [198.51.100.12], siblings: [198.51.100.42]");
+        let Some(text) = on_a_host(&config, &script) else { return };
+        let [before, applied, undone, printed] = parts(&text)[..] else { panic!("{text}") };
+        for rule in
+            ["iifname != { \"lan0\", \"lan1\" } accept", "oifname { \"lan0\", \"lan1\" } ip daddr 198.51.100.12 drop"]
+        {
+            assert!(applied.contains(rule), "{rule}\n{applied}");
+        }
+        // nft chooses the order in a set.
+        let open = applied.lines().find(|line| line.trim_start().starts_with("iifname {")).unwrap_or_default();
+        assert!(["\"lan0\"", "\"lan1\"", "\"lo\""].iter().all(|name| open.contains(name)), "{applied}");
+        assert!(undone.starts_with("192.0.2.128/25 proto kernel scope link src 192.0.2.129 initcwnd 173"), "{undone}");
+        let without_routes = |text: &str| text.split_once("192.0.2.0/24").map(|(_, rest)| rest.to_owned());
+        assert_eq!(without_routes(before), without_routes(undone));
+        assert!(printed.contains(&format!("--clients {list} --apply")), "{printed}");
+    }
+    let script = "for list in lan0, lan0,lan0 lan0,a/b lan0,nowhere9; do \
+                  $program host longhaul.yaml --clients $list --record $record --apply && exit 9; done; nft list tables";
+    let Some(text) = on_a_host(CONFIG, script) else { return };
+    for words in ["or several: lan0,lan0.20", "lan0 is named twice", "no network interface `nowhere9`"] {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+    assert!(!text.contains("table inet"), "{text}");
+}
+
 #[test]
 fn undo_needs_neither_the_file_nor_the_interface_and_every_hint_names_the_record() {
     let script = "state; longhaul --apply; longhaul --apply && exit 9; rm longhaul.yaml; \

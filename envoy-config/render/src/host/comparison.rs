@@ -36,7 +36,7 @@ pub(super) fn pass_quic(share: Share) -> String {
 
 /// Returns the chains that copy packets. They see a client's packets before a redirect changes the address, and the
 /// packets to a client after it is changed back.
-pub(super) fn copies(share: Share, interface: &str, web: &[Listener]) -> String {
+pub(super) fn copies(share: Share, clients: &str, web: &[Listener]) -> String {
     let (mut asked, mut answered) = (String::new(), String::new());
     let groups = Group::BOTH.map(|group| (group, share.hashes(group)));
     for family in FAMILIES {
@@ -57,12 +57,12 @@ pub(super) fn copies(share: Share, interface: &str, web: &[Listener]) -> String 
     format!(
         "\tchain asked {{\n\
          \t\ttype filter hook prerouting priority mangle - 10; policy accept;\n\n\
-         \t\tiifname != \"{interface}\" accept\n\
+         \t\tiifname != {clients} accept\n\
          \t\tct original packets > {FIRST_PACKETS} accept\n\
          {asked}\t}}\n\n\
          \tchain answered {{\n\
          \t\ttype filter hook postrouting priority srcnat + 10; policy accept;\n\n\
-         \t\toifname != \"{interface}\" accept\n\
+         \t\toifname != {clients} accept\n\
          \t\tct reply packets > {FIRST_PACKETS} accept\n\
          {answered}\t}}\n"
     )

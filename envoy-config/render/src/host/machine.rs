@@ -18,15 +18,8 @@ pub const SYSCTLS: &[&str] = &[SLOW_START, WMEM, RMEM, FORWARD, ALLOWED, IPV6_FO
 /// The present state of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// The interface to the clients.
-    pub interface: String,
-    /// The routes of the interface, as `ip -4 route show dev IF` prints them. Empty if the interface does not exist
-    /// yet.
-    pub routes: String,
-    /// The routes of the interface, as `ip -6 route show dev IF` prints them.
-    pub ipv6_routes: String,
-    /// True if IPv6 is on at the interface and at `lo`.
-    pub ipv6: bool,
+    /// The interfaces to the clients, at least one.
+    pub clients: Vec<ClientInterface>,
     /// The values of kernel settings, by name.
     pub sysctls: Vec<(&'static str, String)>,
     /// The policy routing rules, as `ip -4 rule show` prints them.
@@ -37,10 +30,45 @@ pub struct Machine {
     pub to_siblings: Vec<String>,
 }
 
-impl Machine {
+/// An interface behind which clients are, and its present state.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClientInterface {
+    /// Its name.
+    pub name: String,
+    /// Its routes, as `ip -4 route show dev IF` prints them. Empty if the interface does not exist yet.
+    pub routes: String,
+    /// Its routes, as `ip -6 route show dev IF` prints them.
+    pub ipv6_routes: String,
+    /// True if IPv6 is on at the interface and at `lo`.
+    pub ipv6: bool,
+}
+
+impl ClientInterface {
     /// Returns true if the interface has an IPv6 address that clients of other networks can use, by its routes.
     pub fn has_ipv6_network(&self) -> bool {
         self.ipv6 && self.ipv6_routes.lines().any(|route| !routes::is_of_the_kernel_alone(route))
+    }
+}
+
+impl Machine {
+    /// Returns true if IPv6 is on at an interface to the clients.
+    pub(super) fn has_ipv6(&self) -> bool {
+        self.clients.iter().any(|interface| interface.ipv6)
+    }
+
+    /// Returns the interfaces to the clients as nft matches them: `"lan0"`, or `{ "lan0", "lan0.20" }`.
+    pub(super) fn clients_in_nft(&self) -> String {
+        match self.clients.as_slice() {
+            [one] => format!("\"{}\"", one.name),
+            _ => self.clients_and(&[]),
+        }
+    }
+
+    /// Returns the set of the interfaces to the clients and of `others`, as nft writes it.
+    pub(super) fn clients_and(&self, others: &[&str]) -> String {
+        let names = self.clients.iter().map(|interface| interface.name.as_str()).chain(others.iter().copied());
+        let names: Vec<String> = names.map(|name| format!("\"{name}\"")).collect();
+        format!("{{ {} }}", names.join(", "))
     }
 
     /// Returns true if this machine forwards IPv6 packets.

@@ -13,7 +13,7 @@ mod script;
 mod siblings;
 
 pub use {
-    machine::{Machine, SYSCTLS},
+    machine::{ClientInterface, Machine, SYSCTLS},
     nft::TABLE,
     plan::{Action, Plan, Step, plan},
     routes::device_of_neighbour,

@@ -8,15 +8,20 @@ use longhaul_derive::offers_http3;
 
 use super::comparison;
 use super::listener::Listener;
+use super::machine::Machine;
 
 /// The table that holds all rules of Longhaul. Deleting it removes them.
 pub const TABLE: &str = "inet longhaul";
 /// The mark of packets that TPROXY has given to a listener. Policy routing keeps marked packets on this host.
 pub(super) const MARK: u32 = 0x10_4a;
+/// The mark of packets that pass untouched. Rules of other programs set it, before [`TABLE`] sees the packet.
+const PASSES: u32 = 0x10_4b;
 
-/// Returns the rule set for clients behind `interface`. Loading it again replaces it.
-pub(super) fn rules(settings: &Settings, interface: &str) -> String {
+/// Returns the rule set for the clients of `machine`. Loading it again replaces it.
+pub(super) fn rules(settings: &Settings, machine: &Machine) -> String {
     let listen = &settings.listen;
+    let clients = machine.clients_in_nft();
+    let clients = clients.as_str();
     let mut out = format!("table {TABLE}\ndelete table {TABLE}\n\ntable {TABLE} {{\n");
     let mut chain = |text: String| {
         let _ = writeln!(out, "{text}");
@@ -30,38 +35,38 @@ pub(super) fn rules(settings: &Settings, interface: &str) -> String {
     match listen.intercept {
         Intercept::None => {}
         Intercept::Redirect => {
-            chain(intercept(interface, "nat", "dstnat", &(pass + &redirects(&[&web[..], &dns[..]].concat()))));
+            chain(intercept(clients, "nat", "dstnat", &(pass + &redirects(&[&web[..], &dns[..]].concat()))));
         }
         Intercept::Tproxy => {
-            chain(intercept(interface, "filter", "mangle", &tproxies(&web, &pass)));
+            chain(intercept(clients, "filter", "mangle", &tproxies(&web, &pass)));
             // CoreDNS's sockets are not transparent, so DNS is always redirected.
             if !dns.is_empty() {
-                chain(
-                    intercept(interface, "nat", "dstnat", &redirects(&dns)).replace("chain intercept", "chain names"),
-                );
+                chain(intercept(clients, "nat", "dstnat", &redirects(&dns)).replace("chain intercept", "chain names"));
             }
         }
     }
     if let Role::Remote(Remote { udp443: Udp443::Refuse, .. }) = settings.role {
-        chain(refuse_quic(interface, &share.map(comparison::pass_quic).unwrap_or_default()));
+        chain(refuse_quic(clients, &share.map(comparison::pass_quic).unwrap_or_default()));
     }
     if let Some(share) = share {
-        chain(comparison::copies(share, interface, &web));
+        chain(comparison::copies(share, clients, &web));
     }
     if let Some(socket) = settings.acme.as_ref().and_then(|acme| acme.listen) {
-        chain(challenges(interface, socket));
+        chain(challenges(&machine.clients_and(&["lo"]), socket));
     }
-    chain(guard(settings, interface));
+    chain(guard(settings, &machine.clients_and(&["lo"])));
     out.push_str("}\n");
     out
 }
 
 /// Returns a chain for the packets that clients send to other hosts.
-fn intercept(interface: &str, kind: &str, priority: &str, rules: &str) -> String {
+fn intercept(clients: &str, kind: &str, priority: &str, rules: &str) -> String {
     format!(
         "\tchain intercept {{\n\
          \t\ttype {kind} hook prerouting priority {priority}; policy accept;\n\n\
-         \t\tiifname != \"{interface}\" accept\n\
+         \t\tiifname != {clients} accept\n\
+         \t\t# another program's rules keep these away, such as a captive portal's\n\
+         \t\tmeta mark {PASSES:#x} accept\n\
          \t\t# what is meant for this host is here already\n\
          \t\tfib daddr type local accept\n\
          {rules}\t}}\n"
@@ -101,11 +106,12 @@ fn tproxies(listeners: &[Listener], pass: &str) -> String {
 
 /// Returns the chain that rejects QUIC. Otherwise QUIC would cross the link outside the pair, with all its handshakes.
 /// Browsers use TCP at once after a rejection, but retransmit dropped packets for seconds.
-fn refuse_quic(interface: &str, pass: &str) -> String {
+fn refuse_quic(clients: &str, pass: &str) -> String {
     format!(
         "\tchain quic {{\n\
          \t\ttype filter hook forward priority filter; policy accept;\n\n\
-         {pass}\t\tiifname \"{interface}\" udp dport 443 reject\n\
+         \t\tmeta mark {PASSES:#x} accept\n\
+         {pass}\t\tiifname {clients} udp dport 443 reject\n\
          \t}}\n"
     )
 }
@@ -115,12 +121,12 @@ fn refuse_quic(interface: &str, pass: &str) -> String {
 ///
 /// The other listener makes it safe: it has no way to any host but the one with the responses. So nobody becomes a
 /// client by a request to port 80.
-fn challenges(interface: &str, socket: SocketAddr) -> String {
+fn challenges(inside: &str, socket: SocketAddr) -> String {
     let family = if socket.is_ipv4() { "ipv4" } else { "ipv6" };
     format!(
         "\tchain challenges {{\n\
          \t\ttype nat hook prerouting priority dstnat; policy accept;\n\n\
-         \t\tiifname {{ \"{interface}\", \"lo\" }} accept\n\
+         \t\tiifname {inside} accept\n\
          \t\t# only ACME challenges are answered there\n\
          \t\tmeta nfproto {family} fib daddr type local tcp dport 80 redirect to :{}\n\
          \t}}\n",
@@ -133,7 +139,7 @@ fn challenges(interface: &str, socket: SocketAddr) -> String {
 ///
 /// The chain rejects and does not drop. A steered client then tries the origin's address at once, which follows the
 /// proxy's in the DNS response.
-fn guard(settings: &Settings, interface: &str) -> String {
+fn guard(settings: &Settings, inside: &str) -> String {
     let listen = &settings.listen;
     let port = |sockets: &Sockets| sockets.port().to_string();
     let tcp: Vec<String> = listen.web().chain(&listen.dns).map(port).collect();
@@ -150,7 +156,7 @@ fn guard(settings: &Settings, interface: &str) -> String {
         "\tchain listeners {{\n\
          \t\ttype filter hook input priority filter; policy accept;\n\n\
          \t\t# from anywhere else this host is neither a proxy nor a resolver\n\
-         \t\tiifname {{ \"{interface}\", \"lo\" }} accept\n\
+         \t\tiifname {inside} accept\n\
          {known}\
          \t\ttcp dport {{ {} }} reject with tcp reset\n\
          {udp}\t}}",

@@ -6,7 +6,7 @@ use longhaul_config::units::Bytes;
 use longhaul_config::{Family, Intercept, Settings};
 use longhaul_derive::{CongestionControl, Derived};
 
-use super::machine::{ACCEPT_LOCAL, ACCOUNTING, ALLOWED, FORWARD, Machine, RMEM, SLOW_START, WMEM};
+use super::machine::{ACCEPT_LOCAL, ACCOUNTING, ALLOWED, ClientInterface, FORWARD, Machine, RMEM, SLOW_START, WMEM};
 use super::nft;
 use super::routes;
 use super::siblings;
@@ -128,11 +128,11 @@ fn with_maximum(present: Option<&str>, maximum: Bytes) -> String {
 
 fn client_routes(settings: &Settings, derived: &Derived, machine: &Machine) -> Vec<Step> {
     let why = format!("initial window: {}", derived.initial_window.comment());
-    let of = |family, routes: &str| -> Vec<Step> {
+    let of = |family, interface: &str, routes: &str| -> Vec<Step> {
         let command = |arguments: Vec<String>| {
             ip(family).iter().chain(&["route", "change"]).map(ToString::to_string).chain(arguments).collect()
         };
-        let changes = routes::changes(routes, &machine.interface, derived).into_iter();
+        let changes = routes::changes(routes, interface, derived).into_iter();
         let changes = changes.filter(|change| change.wanted != change.before);
         let step = |change: routes::RouteChange| Step {
             why: why.clone(),
@@ -140,8 +140,12 @@ fn client_routes(settings: &Settings, derived: &Derived, machine: &Machine) -> V
         };
         changes.map(step).collect()
     };
-    let ipv6 = if serves_ipv6(settings, machine) { machine.ipv6_routes.as_str() } else { "" };
-    [of(Family::Ipv4, &machine.routes), of(Family::Ipv6, ipv6)].concat()
+    let of_interface = |interface: &ClientInterface| {
+        let serves_ipv6 = interface.ipv6 && settings.listen.serves(Family::Ipv6);
+        let ipv6 = if serves_ipv6 { interface.ipv6_routes.as_str() } else { "" };
+        [of(Family::Ipv4, &interface.name, &interface.routes), of(Family::Ipv6, &interface.name, ipv6)].concat()
+    };
+    machine.clients.iter().flat_map(of_interface).collect()
 }
 
 /// Returns the command `ip` for one family. IPv4 is its default.
@@ -154,7 +158,7 @@ fn ip(family: Family) -> &'static [&'static str] {
 
 /// Returns true if clients' IPv6 traffic can reach the listeners.
 fn serves_ipv6(settings: &Settings, machine: &Machine) -> bool {
-    machine.ipv6 && settings.listen.serves(Family::Ipv6)
+    machine.has_ipv6() && settings.listen.serves(Family::Ipv6)
 }
 
 /// Returns the steps that keep packets of TPROXY on this host.
@@ -190,7 +194,7 @@ fn interception(settings: &Settings, machine: &Machine) -> Vec<Step> {
             "clients' web and DNS traffic comes to the listeners, and nobody else's"
         }
     };
-    let rules = nft::rules(settings, &machine.interface);
+    let rules = nft::rules(settings, machine);
     steps.push(Step { why: why.to_owned(), action: Action::Rules { table: nft::TABLE.to_owned(), rules } });
     steps.extend(siblings::tables(settings, machine).into_iter().map(|(table, rules)| Step {
         why: "connections of clients that moved here go on where they began".to_owned(),

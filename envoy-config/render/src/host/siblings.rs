@@ -55,6 +55,7 @@ pub fn names() -> [String; 2] {
 /// `dup` exists in the tables of one family alone, so these rules are not in the table of the others.
 pub(super) fn tables(settings: &Settings, machine: &Machine) -> Vec<(String, String)> {
     let listen = &settings.listen;
+    let clients = machine.clients_in_nft();
     let set = |words: Vec<String>| (!words.is_empty()).then(|| format!("{{ {} }}", words.join(", ")));
     let Some(ports) = set(listen.web().map(|sockets| sockets.port().to_string()).collect()) else { return Vec::new() };
     let intercepted =
@@ -68,7 +69,7 @@ pub(super) fn tables(settings: &Settings, machine: &Machine) -> Vec<(String, Str
         let copies: Vec<String> = of_family(siblings).iter().map(|sibling| format!("dup to {sibling}")).collect();
         let rules = Rules {
             family,
-            clients: &machine.interface,
+            clients: &clients,
             from_siblings: from_siblings.as_deref(),
             own: &set(of_family(addresses))?,
             ports: &ports,
@@ -96,7 +97,7 @@ fn word(family: Family) -> &'static str {
 /// The words of the rules of one family.
 struct Rules<'w> {
     family: Family,
-    /// The interface to the clients.
+    /// The interfaces to the clients, as nft matches them.
     clients: &'w str,
     /// The set of interfaces to the siblings, if they are known.
     from_siblings: Option<&'w str>,
@@ -130,7 +131,7 @@ impl Rules<'_> {
             "\n\tchain loops {{\n\
              \t\ttype filter hook output priority filter; policy accept;\n\n\
              \t\t# no sibling is among the clients: copies would come back\n\
-             \t\toifname \"{clients}\" {ip} daddr {own} drop\n\
+             \t\toifname {clients} {ip} daddr {own} drop\n\
              \t}}\n\
              }}\n",
             ip = word(self.family)
@@ -195,7 +196,7 @@ impl Rules<'_> {
         let to_origin = self.intercepted.map(|web| {
             let reset = |set| {
                 format!(
-                    "\t\tiifname != \"{clients}\" tcp sport {web} tcp flags & (rst | ack) == rst \
+                    "\t\tiifname != {clients} tcp sport {web} tcp flags & (rst | ack) == rst \
                      {ip} daddr . tcp dport . {ip} saddr . tcp sport @{set} drop\n"
                 )
             };
@@ -213,7 +214,7 @@ impl Rules<'_> {
              \t\ttype filter hook prerouting priority mangle - 20; policy accept;\n\n\
              \t\tiifname \"lo\" accept\n\
              \t\t# a sibling responds to a client that is here now\n\
-             \t\tiifname != \"{clients}\" {ip} saddr {own} tcp sport {ports} fib daddr type != local accept\n\
+             \t\tiifname != {clients} {ip} saddr {own} tcp sport {ports} fib daddr type != local accept\n\
              {forged}\
              \t\t{ip} daddr {own} tcp dport {ports} goto to_proxy\n\
              {}\
@@ -228,7 +229,7 @@ impl Rules<'_> {
         format!(
             "\n\tchain to_proxy {{\n\
              {}\
-             \t\tiifname != \"{clients}\" goto copies_to_proxy\n\
+             \t\tiifname != {clients} goto copies_to_proxy\n\
              \t\t{KNOWN} accept\n\
              \t\t{connection} @elsewhere {copy} drop\n\
              \t\t{connection} @waiting {copy} drop\n\
@@ -256,7 +257,7 @@ impl Rules<'_> {
         format!(
             "\n\tchain to_origin {{\n\
              {}\
-             \t\tiifname != \"{clients}\" goto copies_to_origin\n\
+             \t\tiifname != {clients} goto copies_to_origin\n\
              \t\t# before the next rule, because conntrack follows the packets that the origin got\n\
              \t\t{connection} @elsewhere {copy} drop\n\
              \t\t{connection} @waiting {copy} accept\n\
@@ -270,7 +271,7 @@ impl Rules<'_> {
              \t\t{KNOWN} ct status dnat {connection} != @told add @told {{ {connection} }} {copy}\n\
              \t\t{KNOWN} ct status dnat accept\n\
              \t\t# a client of this box does not come in there: a late copy\n\
-             \t\tfib saddr oif \"{clients}\" drop\n\
+             \t\tfib saddr oif {clients} drop\n\
              \t}}\n",
             self.first(),
             self.too_many(),
