@@ -7,16 +7,18 @@ mod folders;
 mod link;
 mod names;
 
+use std::path::Path;
+
 use super::contradictions::Places;
 use super::diagnostic::Problem;
 use super::read::Draft;
 use super::yaml::Node;
 
-/// Checks all groups of the draft. Skips a group that has a problem of its own.
-pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
+/// Checks all groups of the draft of `file`. Skips a group that has a problem of its own.
+pub(super) fn check(root: &Node, draft: &Draft, file: &Path, problems: &mut Vec<Problem>) {
     let places = Places { root };
     problems.extend(link::check(&places, draft));
     problems.extend(addresses::check(&places, draft));
-    problems.extend(folders::check(&places, draft));
+    problems.extend(folders::check(&places, draft, file));
     problems.extend(names::check(&places, draft));
 }

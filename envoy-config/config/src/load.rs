@@ -88,7 +88,7 @@ pub fn load_text(path: &Path, text: String) -> Result<Loaded, LoadError> {
         let draft = read::read(&mut reader, &root, &line_of)?;
         contradictions::check(&root, &draft, &mut reader.problems);
         no_effect::check(&root, &draft, &mut reader.problems);
-        implausible::check(&root, &draft, &mut reader.problems);
+        implausible::check(&root, &draft, &file, &mut reader.problems);
         assemble(file, draft)
     });
     let read = reader.read;

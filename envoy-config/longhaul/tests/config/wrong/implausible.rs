@@ -69,7 +69,7 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         cache("/", "a folder of the system"),
         cache("/var/cache/", "a folder of the system"),
-        cache("/tmp/longhaul", "PrivateTmp"),
+        cache("/run/longhaul/cache", "empty after a reboot"),
         cache("/dev/shm/cache", "empty after a reboot"),
         edge_with(
             "whole domain",
