@@ -13,7 +13,7 @@ use crate::units::{Rate, show_duration};
 /// The round trips of slow links, from a cell beside its server to two satellite hops with a long way between them.
 const RTT: RangeInclusive<Duration> = Duration::from_millis(5)..=Duration::from_secs(5);
 /// From this rate on, a short round trip is that of a local network, as between the caches of a site.
-const LOCAL: Rate = Rate::from_bits_per_second(1_000_000_000);
+const LOCAL: Rate = Rate { bits_per_second: 1_000_000_000 };
 /// No access link is sold with more than this much up for its down.
 const MOST_UP: u64 = 2;
 /// TCP sends an acknowledgement of about 60 bytes for two segments of 1500 bytes. With less up, they fill the uplink twice.
@@ -47,7 +47,7 @@ fn round_trip(places: &Places<'_>, link: &Link) -> Option<Problem> {
 }
 
 fn rates(places: &Places<'_>, link: &Link) -> Option<Problem> {
-    let (down, up) = (link.down.bits_per_second().max(1), link.up.bits_per_second().max(1));
+    let (down, up) = (link.down.bits_per_second.max(1), link.up.bits_per_second.max(1));
     let (larger, smaller, times) = if up > down.saturating_mul(MOST_UP) {
         ("up", "down", up / down)
     } else if down > up.saturating_mul(MOST_DOWN) {
@@ -67,8 +67,8 @@ fn rates(places: &Places<'_>, link: &Link) -> Option<Problem> {
     let in_bounds = |down: u64, up: u64| up <= down.saturating_mul(MOST_UP) && down <= up.saturating_mul(MOST_DOWN);
     let others = |key: &str| places.text(&["link", key]).map(rates_of_other_units).unwrap_or_default().into_iter();
     let of_down =
-        others("down").filter(|(_, rate)| in_bounds(rate.bits_per_second(), up)).map(|(text, _)| ("down", text));
-    let of_up = others("up").filter(|(_, rate)| in_bounds(down, rate.bits_per_second())).map(|(text, _)| ("up", text));
+        others("down").filter(|(_, rate)| in_bounds(rate.bits_per_second, up)).map(|(text, _)| ("down", text));
+    let of_up = others("up").filter(|(_, rate)| in_bounds(down, rate.bits_per_second)).map(|(text, _)| ("up", text));
     let mut meant: Vec<String> = of_down.chain(of_up).map(|(key, text)| format!("`{key}: {text}`")).collect();
     if is_swap && in_bounds(up, down) {
         meant.insert(0, format!("`down: {}, up: {}`", link.up, link.down));

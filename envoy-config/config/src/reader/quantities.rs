@@ -120,7 +120,7 @@ impl Reader {
     /// Reads a rate in the range of its row.
     pub(crate) fn rate(&mut self, setting: &Setting<'_>) -> Option<Rate> {
         let range = match value_type(setting) {
-            ValueType::Rate { min } => Some(min..=Rate::from_bits_per_second(u64::MAX)),
+            ValueType::Rate { min } => Some(min..=Rate { bits_per_second: u64::MAX }),
             _ => None,
         };
         self.quantity(setting, &RATE, range.as_ref())

@@ -122,7 +122,8 @@ fn own_rules(settings: &Settings) -> Own {
 fn of_others(settings: &Settings) -> Vec<Port> {
     let listen = &settings.listen;
     let dns = listen.dns.as_ref().map(longhaul_config::Sockets::port);
-    let tcp = [&listen.http, &listen.tls].into_iter().flatten().map(longhaul_config::Sockets::port).chain(dns);
+    let tcp =
+        [Some(&listen.http), listen.tls.as_ref()].into_iter().flatten().map(longhaul_config::Sockets::port).chain(dns);
     let quic = match &settings.role {
         Role::Ground(ground) if ground.transport == PipeTransport::H3 => Some(ground.listen.port()),
         _ => None,

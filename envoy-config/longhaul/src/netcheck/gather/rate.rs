@@ -85,7 +85,7 @@ fn rate_of(times: &[Duration], bytes: u64) -> Option<Rate> {
     let responses = u64::try_from(times.len() - later).ok()?;
     let took_us = u64::try_from(last.saturating_sub(*first).as_micros()).ok()?.max(1);
     let bits = bytes.saturating_mul(responses).saturating_mul(8);
-    Some(Rate::from_bits_per_second(bits.saturating_mul(1_000_000) / took_us))
+    Some(Rate { bits_per_second: bits.saturating_mul(1_000_000) / took_us })
 }
 
 #[cfg(test)]
@@ -96,7 +96,7 @@ mod tests {
     fn the_rate_is_that_of_the_later_half() {
         let times: Vec<Duration> = [900, 1000, 1100, 1200, 1300, 1400].map(Duration::from_millis).into();
         // Three responses of 12500 bytes in 0.3 s.
-        assert_eq!(rate_of(&times, 12_500), Some(Rate::from_bits_per_second(1_000_000)));
+        assert_eq!(rate_of(&times, 12_500), Some(Rate { bits_per_second: 1_000_000 }));
         assert_eq!(rate_of(&times[..1], 12_500), None);
         assert_eq!(rate_of(&[], 12_500), None);
     }

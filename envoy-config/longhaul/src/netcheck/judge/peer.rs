@@ -91,7 +91,7 @@ pub(crate) fn rate(measured: &Result<Rate, String>, link: &Link) -> Vec<Finding>
     };
     let shown = rounded(measured);
     let text = format!("{shown} towards the ground now; `link.up` is {}", link.up);
-    let bits = (measured.bits_per_second(), link.up.bits_per_second());
+    let bits = (measured.bits_per_second, link.up.bits_per_second);
     vec![if bits.0.saturating_mul(FACTOR.into()) < bits.1 {
         Finding::warning(check, text, "longhaul measure; others may use the link now, or `link.up` is too large")
     } else if bits.0 > bits.1.saturating_mul(FACTOR.into()) {
@@ -113,9 +113,9 @@ pub(crate) fn rate_costs(link: &Link) -> Option<Finding> {
 
 /// Returns a rate with two digits.
 fn rounded(rate: Rate) -> Rate {
-    let bits = rate.bits_per_second();
+    let bits = rate.bits_per_second;
     let unit = 10_u64.pow(bits.checked_ilog10().unwrap_or(0).saturating_sub(1));
-    Rate::from_bits_per_second(bits / unit * unit)
+    Rate { bits_per_second: bits / unit * unit }
 }
 
 #[cfg(test)]
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn link(mtu: Option<u32>) -> Link {
-        let rate = |mbit: u64| Rate::from_bits_per_second(mbit * 1_000_000);
+        let rate = |mbit: u64| Rate { bits_per_second: mbit * 1_000_000 };
         Link { rtt: Duration::from_millis(600), down: rate(20), up: rate(5), price: Price::Free, mtu }
     }
 
@@ -173,8 +173,7 @@ mod tests {
 
     #[test]
     fn a_rate_below_half_or_above_twice_is_a_warning_and_a_metered_link_is_left_alone() {
-        let judged =
-            |tenths: u64| rate(&Ok(Rate::from_bits_per_second(tenths * 100_000)), &link(None)).remove(0).verdict;
+        let judged = |tenths: u64| rate(&Ok(Rate { bits_per_second: tenths * 100_000 }), &link(None)).remove(0).verdict;
         assert_eq!(
             [judged(20), judged(30), judged(90), judged(120)],
             [Verdict::Warning, Verdict::Ok, Verdict::Ok, Verdict::Warning]
