@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from e2e.pair_bed import LAB, LISTED, PairBed, standing_pair
+from harness.host.waiting import wait_for
 
 
 @pytest.fixture(scope="module", params=["only the remote", "only the ground", "neither"])
@@ -30,6 +31,9 @@ def test_every_request_is_served_and_shows_nothing_of_the_packing(bed: PairBed) 
         assert not [name for name, _ in answer.headers if name.startswith("x-longhaul")]
     sent = bed.curl.get(f"http://{LAB}/_/echo", "--data-binary", "twelve bytes")
     assert sent.status == 200, sent
+    wait_for("the log", lambda: any(one.get("path") == "/_/echo" for one in bed.pair.remote.requests()))
+    logged = [one["path"] for one in bed.pair.remote.requests() if one["authority"] == LAB]
+    assert [one for one in logged if "plain" in one] == [f"/plain-{number}.bin" for number in range(10)]
     assert bed.curl.get(f"https://{LISTED}/page.html").status == 200
 
 

@@ -4,9 +4,9 @@
 set -e
 
 case "${1:-}" in
-    purge) rm -rf /var/lib/longhaul /var/cache/longhaul /run/longhaul /run/longhaul-host ;;
+    purge) rm -rf /var/lib/longhaul /var/cache/longhaul /var/log/longhaul /run/longhaul /run/longhaul-host ;;
     remove | 0)
-        for folder in /var/lib/longhaul /var/cache/longhaul /run/longhaul /run/longhaul-host; do
+        for folder in /var/lib/longhaul /var/cache/longhaul /var/log/longhaul /run/longhaul /run/longhaul-host; do
             rmdir "$folder" 2>/dev/null || true    # what is in use or holds state stays
         done
         ;;

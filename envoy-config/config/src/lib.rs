@@ -31,7 +31,7 @@ mod validity;
 mod yaml;
 
 pub use {
-    access_log::AccessLog,
+    access_log::{AccessLog, Log, LogWish, LoggedClients},
     allowlist::listed_names,
     link_model::{LinkClass, LinkModel, delta_saving},
     load::{LoadError, Loaded, load, load_text},

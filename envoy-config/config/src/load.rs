@@ -114,6 +114,7 @@ fn assemble(file: PathBuf, draft: read::Draft) -> Option<Settings> {
         proxy: draft.proxy?,
         listen: draft.listen?,
         drain: draft.drain?,
+        log: draft.log?,
         upstream: draft.upstream?,
         rewrite: draft.rewrite?,
         dns: draft.dns?,

@@ -307,4 +307,13 @@ fn a_rendered_tree_logs_requests_only_where_configured() {
     };
     assert!(!rendered(&[]).contains("access_log:"));
     assert!(rendered(&["--access-log", "-"]).contains("access_log:"));
+    fs::write(folder.path().join("longhaul.yaml"), format!("{CONFIG}log: {{ access: on }}\n")).unwrap();
+    let by_key = rendered(&[]);
+    assert!(by_key.contains(r#"path: "/var/log/longhaul/access.log""#));
+    assert!(by_key.contains("%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT(24)%"), "clients' addresses are cut");
+    let whole = format!("{CONFIG}log: {{ access: stderr, clients: whole }}\n");
+    fs::write(folder.path().join("longhaul.yaml"), whole).unwrap();
+    let whole = rendered(&[]);
+    assert!(!whole.contains("WITHOUT_PORT(24)") && !whole.contains("access.log"));
+    assert!(rendered(&["--access-log", "/srv/requests"]).contains(r#"path: "/srv/requests""#), "the option wins");
 }

@@ -142,6 +142,30 @@ pub(crate) const KEYS: &[Key] = &[
         "after the wait, the longest time for requests under way. New connections are refused, and the box ends once no client waits for anything. A second signal ends it at once",
     ),
     key(
+        "log.access",
+        Form("`off`, `on`, `stderr`, a path"),
+        Is("off"),
+        "[the access log](METRICS.md#the-access-log): a JSON object a line for each request, and for each connection that passes unread. `on`: `/var/log/longhaul/access.log` under systemd, and `access.log` in the state folder otherwise",
+    ),
+    key(
+        "log.keep",
+        Time { min: Duration::from_hours(1), max: Duration::from_hours(24 * 3650) },
+        Is("7d"),
+        "the age at which rotated files are deleted. `longhaul run` rotates the file each day, at midnight in UTC",
+    ),
+    key(
+        "log.size",
+        Size { min: 4 * KIB, max: 1 << 40 },
+        Is("100mib"),
+        "the size at which the file is rotated before its day ends",
+    ),
+    key(
+        "log.clients",
+        Words(&["cut", "whole"]),
+        Is("cut"),
+        "clients' addresses in the log. `cut`: their first 24 bits, as in `192.0.2.0/24` or `2001:d00::/24`",
+    ),
+    key(
         "upstream.resolvers",
         Form("list of `ADDRESS[:PORT]`"),
         Required("[192.0.2.53]"),

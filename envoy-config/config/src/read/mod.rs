@@ -6,6 +6,7 @@ mod cut_dial;
 mod dns;
 mod edge;
 mod images;
+mod log;
 mod other_end;
 mod page;
 mod peer;
@@ -22,8 +23,8 @@ use super::settings::{
     Acme, Cache, Compress, Dns, DrainTimes, Images, Limits, Link, Listen, Page, Proxy, Rewrite, Role, Termination,
     Tracing, Upstream, Workers,
 };
-use crate::Share;
 use crate::overrides::Overrides;
+use crate::{Log, Share};
 
 /// The groups of the file. A group with a problem is None, so that no later check uses half of it.
 pub(super) struct Draft {
@@ -37,6 +38,7 @@ pub(super) struct Draft {
     pub(super) proxy: Option<Proxy>,
     pub(super) listen: Option<Listen>,
     pub(super) drain: Option<DrainTimes>,
+    pub(super) log: Option<Log>,
     pub(super) upstream: Option<Upstream>,
     pub(super) rewrite: Option<Rewrite>,
     pub(super) dns: Option<Dns>,
@@ -81,6 +83,7 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
         proxy: edge::proxy(reader, &top, kind),
         listen,
         drain,
+        log: log::log(reader, &top),
         upstream: edge::upstream(reader, &top, kind),
         rewrite: shape::rewrite(reader, &top, kind),
         dns: dns::dns(reader, &top),

@@ -202,7 +202,7 @@ impl Reader {
         Some(self.resolve(text))
     }
 
-    fn resolve(&self, text: &str) -> PathBuf {
+    pub(crate) fn resolve(&self, text: &str) -> PathBuf {
         self.folder.join(Path::new(text))
     }
 

@@ -13,6 +13,7 @@ mod tls;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::access_log::Log;
 use crate::names::Host;
 use crate::overrides::Overrides;
 use crate::share::Share;
@@ -42,6 +43,8 @@ pub struct Settings {
     pub listen: Listen,
     /// The times of an orderly end.
     pub drain: DrainTimes,
+    /// The access log.
+    pub log: Log,
     /// The hosts that this box may reach.
     pub upstream: Upstream,
     /// The URLs that move, and their target.

@@ -17,6 +17,7 @@ mod observe;
 mod pair;
 mod render;
 mod run;
+mod since;
 
 pub use check::{describe, summary};
 
@@ -167,13 +168,12 @@ fn file_or_running(file: Option<&Path>, state: Option<&Path>, command: &str) -> 
     }
 }
 
-/// The target of `--access-log`. Without the option nothing is logged, because a log names the clients' requests.
-fn access_log(argument: Option<&Path>) -> AccessLog {
-    match argument {
-        None => AccessLog::Off,
-        Some(path) if path.as_os_str() == "-" => AccessLog::Stderr,
-        Some(path) => AccessLog::File(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
-    }
+/// The target of `--access-log`. Without the option, `log.access` of the file decides.
+fn access_log(argument: Option<&Path>) -> Option<AccessLog> {
+    argument.map(|path| match path.as_os_str() {
+        dash if dash == "-" => AccessLog::Stderr,
+        _ => AccessLog::File(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
+    })
 }
 
 fn eprint_report(text: &str) {

@@ -16,6 +16,7 @@ use longhaul_observe::status::gather;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
+use super::since::Since;
 use super::{FAILED, NOT_RUNNING, Outcome, fail, file_or_running, load_or_refuse, print};
 use crate::run::local_addresses;
 
@@ -65,6 +66,7 @@ fn print_json(json: serde_json::Result<String>) -> Outcome {
 }
 
 #[derive(clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "options of the command line are switches")]
 pub(super) struct Log {
     /// The access log; - reads standard input, and none the log of the running box
     #[arg(value_name = "LOG", id = "log")]
@@ -78,6 +80,12 @@ pub(super) struct Log {
     /// Only requests for this name and names below it
     #[arg(long, value_name = "NAME")]
     site: Option<String>,
+    /// Only requests since this time, from rotated files too: 2h, 2026-11-22 or 2026-11-22T19:30:00 (UTC)
+    #[arg(long, value_name = "TIME", value_parser = Since::parse)]
+    since: Option<Since>,
+    /// Sums by client instead of requests: requests, connections, bytes and time
+    #[arg(long, conflicts_with = "follow")]
+    who: bool,
     /// Wait for further requests, until Ctrl-C
     #[arg(long)]
     follow: bool,
@@ -98,8 +106,14 @@ fn slow_limit(text: &str) -> Result<u64, String> {
 }
 
 pub(super) fn log(arguments: &Log) -> Outcome {
-    let choice =
-        Choice { slow_ms: arguments.slow, left: arguments.left, site: arguments.site.clone(), json: arguments.json };
+    let choice = Choice {
+        slow_ms: arguments.slow,
+        left: arguments.left,
+        site: arguments.site.clone(),
+        since: arguments.since.as_ref().map(|since| since.text.clone()),
+        who: arguments.who,
+        json: arguments.json,
+    };
     let mut output = Output::new(choice, slow_limit(SLOW).unwrap_or(u64::MAX));
     match &arguments.file {
         Some(path) if path.as_os_str() == "-" => {
@@ -110,8 +124,8 @@ pub(super) fn log(arguments: &Log) -> Outcome {
                 }
             }
         }
-        Some(path) => read(path, arguments.follow, &mut output)?,
-        None => read(&log_of_the_run(arguments)?, arguments.follow, &mut output)?,
+        Some(path) => read_all(path, arguments, &mut output)?,
+        None => read_all(&log_of_the_run(arguments)?, arguments, &mut output)?,
     }
     output.finish();
     if output.others > 0 && !arguments.json {
@@ -140,6 +154,9 @@ fn log_of_the_run(arguments: &Log) -> Result<PathBuf, u8> {
         }
         Err(error) => return fail(&error.to_string()),
     };
+    if let (AccessLog::Off, Some(fault)) = (&report.access_log, &report.access_log_fault) {
+        return fail(&format!("the access log of this run cannot be written: {fault}"));
+    }
     let problem = match report.access_log {
         AccessLog::File(path) => return Ok(path),
         AccessLog::Stderr => {
@@ -148,12 +165,21 @@ fn log_of_the_run(arguments: &Log) -> Result<PathBuf, u8> {
                 .to_owned()
         }
         AccessLog::Off => format!(
-            "this run keeps no access log. `longhaul run {} --access-log LOG` turns it on. The log holds the time, the \
-             client's address, the URL, status, sizes and durations of each request",
+            "this run keeps no access log. Write `log: {{ access: on }}` into {}; it applies while running. The log \
+             holds the time, the URL, status, sizes and durations of each request, and the network of its client",
             report.file.display()
         ),
     };
     fail(&problem)
+}
+
+/// Reads the log, and before it the rotated files with lines of the wished time.
+fn read_all(log: &Path, arguments: &Log, output: &mut Output) -> Outcome {
+    let files = arguments.since.as_ref().map_or_else(|| vec![log.to_owned()], |since| since.files(log));
+    for file in files {
+        read(&file, arguments.follow && file == log, output)?;
+    }
+    Ok(())
 }
 
 fn read(path: &Path, follow: bool, output: &mut Output) -> Outcome {

@@ -9,7 +9,7 @@ use longhaul_derive::{HostFacts, derive};
 use longhaul_render::{ControlPlane, Gateway, GatewayError, ImageSockets, NearSockets, RenderedTree, gateway};
 
 use super::{ConfigFile, Outcome, REFUSED, access_log, fail, load_or_refuse, print};
-use crate::run::{Generation, Level, RunContext, filters, say, write_tree};
+use crate::run::{Destination, Generation, Level, RunContext, SERVICE_FOLDER, filters, say, write_tree};
 
 /// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
 const READY_PORT: u16 = 8181;
@@ -87,6 +87,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         Err(error) => return fail(&error.to_string()),
     };
     let root = arguments.root.as_ref().map_or_else(|| out.clone(), absolute);
+    let log = access_log(arguments.access_log.as_deref());
     let machine = RunContext {
         kept: root.join("kept"),
         admin: root.join("admin.sock"),
@@ -98,7 +99,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         near: NearSockets::CUSTOMARY,
         images: ImageSockets::below(&root),
         renewals: None,
-        access_log: access_log(arguments.access_log.as_deref()),
+        access_log: Destination::wished(&loaded.settings.log, log.as_ref(), Path::new(SERVICE_FOLDER)),
         marks_pages: false,
     };
     let generation = match Generation::of(loaded, &machine) {

@@ -7,13 +7,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use longhaul_config::units::show_duration;
-use longhaul_config::{LoadError, Settings, Termination, load};
+use longhaul_config::{LoadError, Log, Settings, Termination, load};
 use longhaul_observe::Endpoint;
 use longhaul_observe::report::{Refusal, SetUp};
 use longhaul_render::RenderedTree;
 
+use super::access_log::Destination;
 use super::envoy;
-use super::generation::{COREFILE, Generation, RENEWALS};
+use super::generation::{COREFILE, Generation, RENEWALS, RunContext};
 use super::log::Level;
 use super::ports::{self, ListenSocket};
 use super::preflight::{prepare_folders, refuse};
@@ -33,7 +34,8 @@ impl Run {
     /// Returns true if another check is due soon, because files may have changed in folders that were not watched yet.
     pub(super) fn look(&mut self) -> bool {
         let now = self.generation.inputs.again();
-        let changed = now.changed_since(&self.generation.inputs);
+        let mut changed = now.changed_since(&self.generation.inputs);
+        changed.extend(self.log_is_writable_again());
         // A change that was refused because a file was missing may succeed once the file exists, although no input has
         // changed.
         if changed.is_empty() && self.refusal.is_none() {
@@ -91,7 +93,8 @@ impl Run {
         if !loaded.report.problems.is_empty() {
             say(Level::Warning, loaded.report.render(styled).trim_end());
         }
-        let next = Generation::of(ports::on_this_machine(loaded), &self.machine).map_err(|error| error.to_string())?;
+        let machine = RunContext { access_log: self.log_destination(&loaded.settings.log), ..self.machine.clone() };
+        let next = Generation::of(ports::on_this_machine(loaded), &machine).map_err(|error| error.to_string())?;
         if let Some(path) = vanished(&next.settings, &self.generation.settings) {
             return Err(format!("{}, a certificate or key in use, does not exist any more", path.display()));
         }
@@ -103,6 +106,17 @@ impl Run {
         refuse(ports::check(&new)).map_err(|error| error.to_string())?;
         prepare_folders(&next.settings).map_err(|error| error.to_string())?;
         Ok(next)
+    }
+
+    fn log_destination(&self, log: &Log) -> Destination {
+        Destination::usable(log, self.options.access_log.as_ref(), &self.state.path)
+    }
+
+    /// Returns the reason to render again if an access log that could not be written can be written now.
+    fn log_is_writable_again(&self) -> Option<String> {
+        self.generation.access_log.refused.as_ref()?;
+        let again = self.log_destination(&self.generation.settings.log);
+        again.refused.is_none().then(|| "the access log's folder".to_owned())
     }
 
     /// Puts the files of `next` in place and waits until both children accept them. Restores the old files if one
@@ -119,6 +133,7 @@ impl Run {
             Ok(()) => why,
             Err(error) => format!("{why}; and the old files could not be put back: {error}"),
         })?;
+        next.access_log.report(Some(&self.generation.access_log));
         self.machine.dns_ready = next.dns_ready;
         self.generation = next;
         let waits = self.envoy.is_being_exchanged();

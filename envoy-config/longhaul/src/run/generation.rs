@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use longhaul_config::{AccessLog, Loaded, Settings};
+use longhaul_config::{Loaded, Settings};
 use longhaul_derive::{Derived, HostFacts, derive};
 use longhaul_render::{self, Artifacts, CorefileContext, ImageSockets, NearSockets, RenderError, RenderedTree};
 
+use super::access_log::Destination;
 use super::events::{Inputs, certificate_files};
 use super::locate::{self, FilterPaths, LocateError};
 
@@ -40,7 +41,7 @@ pub(crate) struct RunContext {
     pub(crate) images: Option<ImageSockets>,
     /// See [`Artifacts::renewals`].
     pub(crate) renewals: Option<PathBuf>,
-    pub(crate) access_log: AccessLog,
+    pub(crate) access_log: Destination,
     /// True if Envoy's stderr is read.
     pub(crate) marks_pages: bool,
 }
@@ -51,6 +52,8 @@ pub(crate) struct Generation {
     pub(crate) settings: Settings,
     pub(crate) derived: Derived,
     pub(crate) tree: RenderedTree,
+    /// The destination of the access log.
+    pub(super) access_log: Destination,
     /// The inputs at the time of rendering.
     pub(super) inputs: Inputs,
     /// The socket on which its CoreDNS reports that it is ready.
@@ -91,7 +94,7 @@ impl Generation {
             near: machine.near,
             images: machine.images.clone(),
             renewals: machine.renewals.clone(),
-            access_log: machine.access_log.clone(),
+            access_log: machine.access_log.log.clone(),
             marks_pages: machine.marks_pages,
         };
         let mut tree = longhaul_render::render(&settings, &derived, &artifacts)?;
@@ -99,7 +102,9 @@ impl Generation {
             tree = tree.with(format!("{RENEWALS}/certificates"), hashes);
         }
         let (resolver, near, dns_metrics) = (machine.resolver, machine.near, machine.dns_metrics.clone());
-        let this = Self { settings, derived, tree, inputs, dns_ready: machine.dns_ready, resolver, near, dns_metrics };
+        let access_log = machine.access_log.clone();
+        let dns_ready = machine.dns_ready;
+        let this = Self { settings, derived, tree, access_log, inputs, dns_ready, resolver, near, dns_metrics };
         Ok(this.ready_at(machine.dns_ready))
     }
 
@@ -153,7 +158,7 @@ mod tests {
             near: NearSockets::CUSTOMARY,
             images: None,
             renewals: None,
-            access_log: AccessLog::Off,
+            access_log: Destination::default(),
             marks_pages: false,
         };
         let loaded = load(&file).unwrap();

@@ -5,11 +5,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use longhaul_config::{AccessLog, Cache, Loaded, Settings, reaches};
+use longhaul_config::{Cache, Loaded, Settings, reaches};
 use longhaul_derive::{CongestionControl, CongestionControls, Derived, HostFacts};
 use longhaul_observe::report::{RunReport, find};
 use longhaul_render::{ImageSockets, NearSockets};
 
+use super::access_log::Destination;
 use super::envoy;
 use super::error::RunError;
 use super::generation::{Generation, RunContext};
@@ -147,7 +148,7 @@ fn rendering(loaded: &Loaded) -> Result<(), RunError> {
         near: NearSockets::CUSTOMARY,
         images: ImageSockets::below(Path::new("/")).filter(|_| images.is_some()),
         renewals: None,
-        access_log: AccessLog::Off,
+        access_log: Destination::default(),
         marks_pages: true,
     };
     let generation = Generation::of(loaded.clone(), &machine)?;

@@ -3,6 +3,7 @@
 //! One thread owns everything (`supervisor`). Signals, changed files and dead children reach it as events, so it
 //! handles one at a time. Its effects on the outside world stand in files of their own.
 
+mod access_log;
 mod apply;
 mod bound;
 mod challenges;
@@ -45,6 +46,7 @@ mod supervisor;
 mod tree;
 mod watches;
 
+pub(crate) use access_log::{Destination, SERVICE_FOLDER};
 pub(crate) use bound::{end_with, exec_bound_to_parent};
 pub(crate) use locate::Overridden;
 pub(crate) use log::{Form, Level};

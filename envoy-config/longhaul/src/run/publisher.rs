@@ -92,6 +92,7 @@ mod tests {
             compared: None,
             pages: Vec::new(),
             access_log: AccessLog::Off,
+            access_log_fault: None,
             listen: Sockets {
                 http: Some(socket.into()),
                 split: None,

@@ -13,6 +13,7 @@ use longhaul_observe::measure::Noticed;
 use longhaul_observe::report::{self, DnsReport, Refusal, RunReport, SetUp, process_start};
 use longhaul_render::{ImageSockets, NearSockets};
 
+use super::access_log::{Destination, Rotation};
 use super::challenges::ChallengeServer;
 use super::child;
 use super::compare_watch::CompareWatch;
@@ -53,8 +54,8 @@ pub(crate) struct Options {
     pub state: Option<PathBuf>,
     /// Programs and filters given by option.
     pub overridden: Overridden,
-    /// The destination of the access log.
-    pub access_log: AccessLog,
+    /// The destination of the access log, if it is not that of the file.
+    pub access_log: Option<AccessLog>,
     /// The form of the log on stderr.
     pub log_form: Form,
 }
@@ -94,9 +95,10 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         images: ImageSockets::below(&state.path).filter(|_| images.is_some()),
         near: NearSockets { hold, hold_pipe, dns, challenges },
         renewals: Some(state.rendered.join(RENEWALS)),
-        access_log: options.access_log.clone(),
+        access_log: Destination::usable(&loaded.settings.log, options.access_log.as_ref(), &state.path),
         marks_pages: true,
     };
+    machine.access_log.report(None);
     let generation = Generation::of(loaded, &machine)?;
     prepare_folders(&generation.settings)?;
     write_tree(&machine.root, &generation.tree, None)?;
@@ -153,6 +155,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         events,
         watch,
         state,
+        rotation: Rotation::new(),
     };
     run.applied.config_sha256 = run.generation.config_sha256();
     let outcome = run.start().and_then(|started| if started { run.serve() } else { Ok(Stop::AtOnce) });
@@ -200,7 +203,8 @@ pub(super) struct Run {
     diagnosis: Diagnosis,
     pub(super) events: Receiver<Event>,
     pub(super) watch: FileWatch,
-    state: StateFolder,
+    pub(super) state: StateFolder,
+    pub(super) rotation: Rotation,
 }
 
 /// The requests that came since the last round of a loop.
@@ -272,6 +276,7 @@ impl Run {
             self.diagnosis.tend(&self.generation.settings, self.holders.is_away());
             self.reap(&mut reaped_at);
             self.tend_health();
+            self.tend_log();
             self.metrics_page.tend(&self.generation.settings, self.envoy.pid());
             self.status_page.tend(&self.generation.settings);
             self.publish();
@@ -337,6 +342,25 @@ impl Run {
             needs_link: settings.role.needs_the_other_end(),
         };
         self.health.tend(settings, vitals);
+    }
+
+    /// Rotates the access log if that is due. A file that an option names is the operator's to rotate.
+    fn tend_log(&mut self) {
+        let path = match &self.generation.access_log.log {
+            AccessLog::File(path) if self.options.access_log.is_none() => Some(path.as_path()),
+            _ => None,
+        };
+        self.rotation.follow(path);
+        let envoy = &self.envoy;
+        // The signal ends an Envoy that is still starting.
+        let is_ready = || !envoy.is_taking_over() && envoy.is_ready();
+        self.rotation.tend(&self.generation.settings.log, is_ready, || envoy.reopen_logs());
+    }
+
+    /// Returns the reason why the access log is not written or not rotated.
+    fn log_fault(&self) -> Option<String> {
+        let refused = self.generation.access_log.refused.as_deref();
+        refused.or_else(|| self.rotation.failure()).map(str::to_owned)
     }
 
     /// Publishes the present state for `longhaul status`.
@@ -410,7 +434,8 @@ impl Run {
             ground: self.holders.ground_in_use(&self.generation.settings).map(ToString::to_string),
             compared: self.compared.clone(),
             pages: Vec::new(),
-            access_log: self.machine.access_log.clone(),
+            access_log: self.generation.access_log.log.clone(),
+            access_log_fault: self.log_fault(),
             envoy: self.envoy.report(),
             coredns: self.dns.report(),
             images: self.images.report(),

@@ -1,16 +1,20 @@
-//! Reads the access log that `longhaul run --access-log` writes, and says it in words.
+//! Reads the access log of `log.access`, and says it in words.
 //!
 //! `templates/part/access_log.yaml.j2` is the format, METRICS.md describes it. Unknown fields are ignored, so that a log
 //! of another version can be read, too.
 
 mod follow;
+mod joined;
 mod output;
 mod request;
+mod rotated;
 mod summary;
+mod who;
 mod words;
 
 pub(crate) use request::counts;
 pub use {
     follow::{Follower, LogError},
     output::{Choice, Output},
+    rotated::{files_since, rotated_files, rotated_path, since_text},
 };

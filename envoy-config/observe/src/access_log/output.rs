@@ -3,8 +3,10 @@
 use serde::Serialize;
 use url_mapping::Reason;
 
+use super::joined::Joined;
 use super::request::Request;
 use super::summary::{Summary, Times};
+use super::who::Who;
 use super::words::SlowPart;
 
 /// The requests to show, and their form.
@@ -16,6 +18,10 @@ pub struct Choice {
     pub left: bool,
     /// Only requests for this name and names below it.
     pub site: Option<String>,
+    /// Only lines of this time or later, as [`since_text`](super::rotated::since_text) has it.
+    pub since: Option<String>,
+    /// Sums by client instead of requests.
+    pub who: bool,
     /// A JSON object for each line.
     pub json: bool,
 }
@@ -26,7 +32,9 @@ pub struct Output {
     choice: Choice,
     /// The duration of a slow request, in milliseconds.
     slow_ms: u64,
+    joined: Joined,
     summary: Summary,
+    who: Who,
     /// The text that is complete and was not printed yet.
     pub pending: String,
     /// Lines that are no requests.
@@ -37,7 +45,8 @@ impl Output {
     /// Begins without a line. A request counts as slow from `slow_ms` on, unless `choice` has a time of its own.
     pub fn new(choice: Choice, slow_ms: u64) -> Self {
         let slow_ms = choice.slow_ms.unwrap_or(slow_ms);
-        Self { choice, slow_ms, summary: Summary::default(), pending: String::new(), others: 0 }
+        let (joined, summary, who) = (Joined::default(), Summary::default(), Who::default());
+        Self { choice, slow_ms, joined, summary, who, pending: String::new(), others: 0 }
     }
 
     /// Adds a line of the log.
@@ -46,11 +55,21 @@ impl Output {
             self.others += u64::from(!line.trim().is_empty());
             return;
         };
-        if !self.is_wanted(&request) {
+        for request in self.joined.take(request) {
+            self.add(&request);
+        }
+    }
+
+    fn add(&mut self, request: &Request) {
+        if !self.is_wanted(request) {
             return;
         }
-        self.summary.add(&request);
-        let text = if self.choice.json { self.json(&request) } else { self.words(&request) };
+        self.summary.add(request);
+        if self.choice.who {
+            self.who.add(request);
+            return;
+        }
+        let text = if self.choice.json { self.json(request) } else { self.words(request) };
         self.pending.push_str(&text);
         self.pending.push('\n');
     }
@@ -58,16 +77,18 @@ impl Output {
     fn is_wanted(&self, request: &Request) -> bool {
         let asked = &self.choice;
         let stayed = || request.page.as_ref().is_some_and(|page| !page.left.is_empty());
-        asked.site.as_ref().is_none_or(|site| request.is_of(site))
+        asked.since.as_deref().is_none_or(|since| request.time.as_str() >= since)
+            && asked.site.as_ref().is_none_or(|site| request.is_of(site))
             && asked.slow_ms.is_none_or(|limit| request.slow(limit).is_some())
             && (!asked.left || stayed())
     }
 
     fn words(&self, request: &Request) -> String {
         let time: String = request.time.chars().take(19).map(|one| if one == 'T' { ' ' } else { one }).collect();
-        let status = request.status.map_or_else(|| "---".to_owned(), |status| status.to_string());
-        let words = request.words(self.slow_ms);
-        format!("{time}  {status}  {:>6} ms  {} {}  {words}", request.duration_ms, request.method, request.url)
+        let (column, words) = (request.column(), request.words(self.slow_ms));
+        // A connection that passes unread has no method of its client.
+        let method = if request.is_tunnel() { String::new() } else { format!("{} ", request.method) };
+        format!("{time}  {column}  {:>6} ms  {method}{}  {words}", request.duration_ms, request.url)
     }
 
     fn json(&self, request: &Request) -> String {
@@ -80,18 +101,33 @@ impl Output {
         serde_json::to_string(&Line { request, slow: request.slow(self.slow_ms) }).unwrap_or_default()
     }
 
-    /// Adds the summary.
-    pub fn finish(&mut self) {
-        if self.choice.json {
-            #[derive(Serialize)]
-            struct Last<'a> {
-                summary: &'a Summary,
-                medians: Times,
-            }
-            let last = Last { summary: &self.summary, medians: self.summary.times() };
-            self.pending.push_str(&serde_json::to_string(&last).unwrap_or_default());
+    /// Adds the clients and the summary, as JSON.
+    fn finish_json(&mut self) {
+        #[derive(Serialize)]
+        struct Last<'a> {
+            summary: &'a Summary,
+            medians: Times,
+        }
+        let last = Last { summary: &self.summary, medians: self.summary.times() };
+        let clients = self.who.by_bytes();
+        let clients = clients.into_iter().map(serde_json::to_string);
+        for line in clients.chain([serde_json::to_string(&last)]) {
+            self.pending.push_str(&line.unwrap_or_default());
             self.pending.push('\n');
-            return;
+        }
+    }
+
+    /// Adds the requests that waited for a second line, the clients, and the summary.
+    pub fn finish(&mut self) {
+        for request in self.joined.rest() {
+            self.add(&request);
+        }
+        if self.choice.json {
+            return self.finish_json();
+        }
+        for line in self.who.words() {
+            self.pending.push_str(&line);
+            self.pending.push('\n');
         }
         if self.choice.left {
             self.pending.push_str(&reasons(&self.summary));

@@ -14,8 +14,10 @@ pub(super) struct Request {
     pub time: String,
     /// The part of the box that logged it.
     pub hop: Hop,
-    /// The client's address. None on hops behind the first.
+    /// The client's address, or the network to which the log cut it. None on hops behind the first.
     pub client: Option<String>,
+    /// The other end of the link, at a ground.
+    pub remote: Option<String>,
     /// The method.
     pub method: String,
     /// The host as requested, without a port.
@@ -28,14 +30,18 @@ pub(super) struct Request {
     pub first_byte_ms: Option<u64>,
     /// The time to the last byte, in milliseconds.
     pub duration_ms: u64,
-    /// The body of the response, in bytes as they were sent.
+    /// The body of the response, or what a connection brought to the client, in bytes as they were sent.
     pub bytes: u64,
+    /// The body of the request, or what the client sent on a connection.
+    pub bytes_up: u64,
     /// True if the cache served it.
     pub from_cache: bool,
     /// The response flags of Envoy, `-` for none.
     pub flags: String,
     /// The reason for the status, in Envoy's words.
     pub details: String,
+    /// The reason why no connection to the origin or the other end was possible, in Envoy's words.
+    pub failure: Option<String>,
     /// The account of a page that url-rewrite read to its end.
     pub page: Option<Page>,
 }
@@ -69,6 +75,7 @@ struct Fields {
     time: String,
     hop: String,
     client: Option<String>,
+    remote: Option<String>,
     #[serde(default)]
     method: String,
     #[serde(default)]
@@ -85,6 +92,9 @@ struct Fields {
     duration_ms: u64,
     #[serde(default)]
     bytes_out: u64,
+    #[serde(default)]
+    bytes_in: u64,
+    tls_failure: Option<String>,
     moved: Option<String>,
     #[serde(default)]
     left: String,
@@ -98,8 +108,8 @@ impl Request {
         let json = line.get(line.find('{')?..)?;
         let fields: Fields = serde_json::from_str(json.trim_end()).ok()?;
         let hop = match fields.hop.as_str() {
-            "inner" | "fetch" => Hop::Beyond,
-            "tunnel" | "direct" => Hop::Tunnel,
+            "inner" | "fetch" | "direct" => Hop::Beyond,
+            "tunnel" => Hop::Tunnel,
             _ => Hop::Client,
         };
         let scheme = match fields.hop.as_str() {
@@ -117,17 +127,46 @@ impl Request {
             host: one_form(authority::host(&visible(&fields.authority))),
             time: visible(&fields.time),
             hop,
-            client: fields.client,
+            client: fields.client.as_deref().map(visible),
+            remote: fields.remote.as_deref().map(visible),
             method: visible(&fields.method),
             status: fields.status.filter(|status| *status != 0),
             first_byte_ms: fields.first_byte_ms,
             duration_ms: fields.duration_ms,
             bytes: fields.bytes_out,
+            bytes_up: fields.bytes_in,
+            failure: fields.tls_failure.as_deref().map(visible),
             from_cache: fields.flags.split(',').any(|flag| flag == FROM_CACHE),
             flags: fields.flags,
             details: visible(&fields.details),
             page,
         })
+    }
+
+    /// Returns true if the client got no response, or one of status 400 and above.
+    pub(super) fn has_failed(&self) -> bool {
+        match self.hop {
+            Hop::Tunnel => self.status.is_some_and(|status| status >= 300),
+            Hop::Client | Hop::Beyond => self.status.is_none_or(|status| status >= 400),
+        }
+    }
+
+    /// Returns the URL without its scheme, which hops behind the first do not know.
+    pub(super) fn target(&self) -> &str {
+        let url = self.url.as_str();
+        url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")).unwrap_or(url)
+    }
+
+    /// Takes the reason for the failure from the line of a hop behind.
+    pub(super) fn explained_by(&mut self, reason: Self) {
+        self.flags = reason.flags;
+        self.details = reason.details;
+        self.failure = reason.failure.or_else(|| self.failure.take());
+    }
+
+    /// Returns true for a connection that passes unread.
+    pub(crate) fn is_tunnel(&self) -> bool {
+        self.hop == Hop::Tunnel
     }
 
     /// Returns true if the request was for `site` or a name below it.

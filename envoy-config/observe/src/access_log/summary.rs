@@ -14,7 +14,9 @@ pub(super) struct Summary {
     pub requests: u64,
     /// Connections that passed unread.
     pub tunnels: u64,
-    /// Requests that failed beyond the cache.
+    /// The bytes that they brought to clients.
+    pub tunnel_bytes: u64,
+    /// Requests of the proxy itself that failed.
     pub failed_beyond: u64,
     /// Requests of clients that the cache served.
     pub from_cache: u64,
@@ -47,7 +49,10 @@ impl Summary {
     /// Adds a request.
     pub(crate) fn add(&mut self, request: &Request) {
         match request.hop {
-            Hop::Tunnel => self.tunnels += 1,
+            Hop::Tunnel => {
+                self.tunnels += 1;
+                self.tunnel_bytes += request.bytes;
+            }
             Hop::Beyond => self.failed_beyond += 1,
             Hop::Client => self.add_of_client(request),
         }
@@ -94,10 +99,11 @@ impl Summary {
             lines.push(format!("{}: {} URLs moved{left}", number(self.pages, "rewritten page"), self.moved));
         }
         if self.tunnels > 0 {
-            lines.push(format!("{} passed unread", number(self.tunnels, "connection")));
+            let (connections, bytes) = (number(self.tunnels, "connection"), words::bytes(self.tunnel_bytes));
+            lines.push(format!("{connections} passed unread, {bytes} sent"));
         }
         if self.failed_beyond > 0 {
-            lines.push(format!("{} failed beyond the cache", number(self.failed_beyond, "request")));
+            lines.push(format!("{} of the proxy itself failed", number(self.failed_beyond, "request")));
         }
         lines
     }
@@ -146,8 +152,8 @@ mod tests {
                 "4 requests, 1 from the cache, 1 failed, 18 KiB sent",
                 "medians: first byte after 701 ms, last byte after 900 ms",
                 "2 rewritten pages: 3 URLs moved, 26 left: 14 csp, 12 document",
-                "1 connection passed unread",
-                "1 request failed beyond the cache",
+                "1 connection passed unread, 4 KiB sent",
+                "1 request of the proxy itself failed",
             ]
         );
     }

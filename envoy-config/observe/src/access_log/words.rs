@@ -51,6 +51,9 @@ const FLAGS: &[(&str, &str)] = &[
     ("UT", "the origin timed out"),
 ];
 
+/// The flag of a connection that the client closed.
+const CLIENT_CLOSED: &str = "DC";
+
 /// The policies of the guard (`templates/ecds_guard.yaml.j2`) in words.
 const GUARD: &[(&str, &str)] = &[
     ("own_address", "an address of this host"),
@@ -79,11 +82,15 @@ impl Request {
     pub(crate) fn words(&self, limit_ms: u64) -> String {
         let mut words = Vec::new();
         if self.hop == Hop::Beyond {
-            words.push("failed beyond the cache".to_owned());
+            words.push("a request of the proxy itself failed".to_owned());
         }
         words.extend(self.failure());
         if self.from_cache {
             words.push("from the cache".to_owned());
+        }
+        if self.hop == Hop::Tunnel {
+            words.push(self.passed());
+            return words.join(", ");
         }
         match self.slow(limit_ms) {
             Some(SlowPart { part: Part::FirstByte, ms }) => {
@@ -99,9 +106,6 @@ impl Request {
             }
             None => words.extend(self.first_byte_ms.map(|ms| format!("first byte after {}", duration(ms)))),
         }
-        if self.hop == Hop::Tunnel {
-            words.push(format!("a connection that passed unread, {}", bytes(self.bytes)));
-        }
         if let Some(page) = &self.page {
             words.push(format!("{} URLs moved", page.moved));
             words.extend(left(&page.left));
@@ -110,8 +114,29 @@ impl Request {
         words.join(", ")
     }
 
+    /// Returns the status in a column of three letters. Connections that pass unread have their protocol there.
+    pub(crate) fn column(&self) -> String {
+        match self.status {
+            _ if self.hop == Hop::Tunnel => if self.url.ends_with(":443") { "TLS" } else { "TCP" }.to_owned(),
+            Some(status) => status.to_string(),
+            None => "---".to_owned(),
+        }
+    }
+
+    /// Returns the bytes of a connection that passed unread.
+    fn passed(&self) -> String {
+        if self.bytes == 0 && self.bytes_up > 0 && !self.has_failed() {
+            return format!("no byte came back for {} up", bytes(self.bytes_up));
+        }
+        format!("passed unread: {} down, {} up", bytes(self.bytes), bytes(self.bytes_up))
+    }
+
     /// Returns the reason for a failure in words, with Envoy's own behind it.
     fn failure(&self) -> Option<String> {
+        // Most connections end when the client closes them.
+        if self.hop == Hop::Tunnel && self.flags == CLIENT_CLOSED && !self.has_failed() {
+            return None;
+        }
         let policy = self.details.split_once("denied_matched_policy[").and_then(|(_, rest)| rest.split(']').next());
         let known = |table: &[(&str, &'static str)], key: &str| {
             table.iter().find(|(other, _)| *other == key).map(|(_, words)| *words)
@@ -123,11 +148,10 @@ impl Request {
         let Some(words) = (!flags.is_empty()).then(|| flags.join(" and ")) else {
             return (self.hop == Hop::Beyond).then(|| self.status.map(|_| "the origin says so".to_owned())).flatten();
         };
-        Some(if matches!(self.details.as_str(), "" | "via_upstream") {
-            words
-        } else {
-            format!("{words} ({})", self.details)
-        })
+        let known = |text: &&str| !matches!(*text, "" | "via_upstream");
+        let more: Vec<&str> = [Some(self.details.as_str()), self.failure.as_deref()].into_iter().flatten().collect();
+        let more: Vec<&str> = more.into_iter().filter(known).collect();
+        Some(if more.is_empty() { words } else { format!("{words} ({})", more.join("; ")) })
     }
 }
 
@@ -180,6 +204,26 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_that_passed_unread_has_its_bytes_both_ways() {
+        let of = |from: &str, to: &str| {
+            let line = line("").replace("edge_http", "tunnel").replace("www.example.org", "www.example.org:443");
+            Request::parse(&line.replace("/a?b", "").replace(from, to)).unwrap()
+        };
+        let tls = of(r#""bytes_in":0"#, r#""bytes_in":517"#);
+        assert_eq!((tls.column().as_str(), tls.url.as_str()), ("TLS", "www.example.org:443"));
+        assert_eq!(tls.words(500), "passed unread: 4 KiB down, 517 B up");
+        let closed = of(r#""flags":"-""#, r#""flags":"DC""#);
+        assert_eq!(closed.words(500), "passed unread: 4 KiB down, 0 B up");
+        assert_eq!(of("www.example.org:443", "198.51.100.7:22").column(), "TCP");
+        assert_eq!(
+            of(r#""bytes_in":0,"bytes_out":4727"#, r#""bytes_in":517"#).words(500),
+            "no byte came back for 517 B up"
+        );
+        let refused = of(r#""flags":"-""#, r#""flags":"DF""#);
+        assert_eq!(refused.words(500), "the name has no address, passed unread: 4 KiB down, 0 B up");
+    }
+
+    #[test]
     fn a_page_says_how_many_urls_stayed_and_why() {
         let page = request(r#""moved":"2","left":"csp=1 document=12","#);
         assert!(page.words(1000).ends_with("2 URLs moved, 13 left: 1 csp, 12 document"), "{}", page.words(1000));
@@ -196,7 +240,8 @@ mod tests {
         says(r#""flags":"-""#, r#""flags":"RFCF""#, "from the cache");
         let refused = "rbac_access_denied_matched_policy[address_not_public]";
         says("via_upstream", refused, "refused by the guard: not an address of the Internet");
-        says("edge_http", "inner", "failed beyond the cache, the origin says so");
+        says("edge_http", "inner", "a request of the proxy itself failed, the origin says so");
+        says(r#""flags":"-""#, r#""flags":"UF","tls_failure":"certificate expired""#, "failed (certificate expired)");
     }
 
     #[test]

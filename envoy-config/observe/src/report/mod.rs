@@ -84,6 +84,9 @@ pub struct RunReport {
     /// The access log.
     #[serde(default)]
     pub access_log: AccessLog,
+    /// The reason why the access log is not written or not rotated.
+    #[serde(default)]
+    pub access_log_fault: Option<String>,
     /// Envoy.
     pub envoy: ChildReport,
     /// CoreDNS. It also runs if `listen.dns` is off, as Envoy's resolver.

@@ -13,7 +13,7 @@ mod words;
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
@@ -29,8 +29,8 @@ use crate::scrape::Scrape;
 use crate::unix_http::NoPage;
 use crate::{Endpoint, OpenFiles, free_disk, serves};
 use dns::DnsCounts;
-use longhaul_config::Validity;
 use longhaul_config::units::Bytes;
+use longhaul_config::{AccessLog, Validity};
 pub use page::{PageFile, StatusPage};
 use pair::PairStatus;
 use parents::ParentStatus;
@@ -80,6 +80,12 @@ pub struct Status {
     coredns: Child,
     /// The program that recodes images. None: the configuration does not have it.
     images: Option<Child>,
+    /// The access log.
+    #[serde(skip)]
+    access_log: AccessLog,
+    /// The reason why it is not written or not rotated.
+    #[serde(skip)]
+    access_log_fault: Option<String>,
     /// Counters of Envoy; None if it does not respond.
     traffic: Option<Traffic>,
     /// The last pages, the last one first. `longhaul run` keeps them in memory, so `longhaul status` has
@@ -155,6 +161,7 @@ pub fn gather(run: RunReport) -> Status {
     let machine = Machine {
         now_s: i64::try_from(now).unwrap_or(i64::MAX),
         missing_addresses: run.set_up.proxy_addresses.iter().copied().filter(|at| is_missing(*at)).collect(),
+        log_free: log_folder(&run.access_log).and_then(|folder| free_disk(folder).ok()).map(Bytes),
         cache_free: run.set_up.cache.as_ref().and_then(|cache| free_disk(&cache.dir).ok()).map(Bytes),
     };
     let lists_names = run.set_up.lists_names;
@@ -163,6 +170,14 @@ pub fn gather(run: RunReport) -> Status {
     status.problems = problem::problems(&status, &machine);
     status.warnings = problem::warnings(&status, &machine);
     status
+}
+
+/// Returns the folder of the access log. None if it is no file.
+fn log_folder(log: &AccessLog) -> Option<&Path> {
+    match log {
+        AccessLog::File(path) => path.parent(),
+        AccessLog::Off | AccessLog::Stderr => None,
+    }
 }
 
 impl Status {
@@ -222,6 +237,8 @@ impl Status {
             envoy: child(run.envoy),
             coredns: child(run.coredns),
             images: run.images.map(|report| Child { up: report.pid.is_some(), ..child(report) }),
+            access_log: run.access_log,
+            access_log_fault: run.access_log_fault,
             traffic: None,
             last_pages: run.pages,
             cache: run.set_up.cache,

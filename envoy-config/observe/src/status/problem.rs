@@ -4,13 +4,16 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use longhaul_config::Lifetime;
 use longhaul_config::units::Bytes;
+use longhaul_config::{AccessLog, Lifetime};
 use serde::Serializer;
 
 use super::{Child, Status};
 use crate::OpenFiles;
 use crate::measure::Misfit;
+
+/// A disk with less room than Envoy writes at once loses lines of the access log.
+const LOG_FULL: Bytes = Bytes(64 << 10);
 
 /// A fault that the operator must remove. `longhaul status` exits 1 while there is one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -87,6 +90,18 @@ pub(super) enum Problem {
         /// `cache.size`
         size: Bytes,
     },
+    /// The access log is not written or not rotated.
+    #[error("the access log cannot be written or rotated: {fault}. Clients are served without it")]
+    AccessLog {
+        /// The file and the system's reason.
+        fault: String,
+    },
+    /// The disk of the access log is full.
+    #[error("the disk of {} is full: lines of the access log are lost, and clients are served; shorten `log.keep`", file.display())]
+    AccessLogDisk {
+        /// The file.
+        file: PathBuf,
+    },
 }
 
 /// A fact that may need attention, and that does not hinder clients now.
@@ -143,6 +158,8 @@ pub(super) struct Machine {
     pub(super) now_s: i64,
     /// The proxy's addresses that no interface has.
     pub(super) missing_addresses: Vec<IpAddr>,
+    /// The free bytes of the access log's disk.
+    pub(super) log_free: Option<Bytes>,
     /// The free bytes of the cache's disk.
     pub(super) cache_free: Option<Bytes>,
 }
@@ -183,7 +200,16 @@ pub(super) fn problems(status: &Status, machine: &Machine) -> Vec<Problem> {
         bad.then(|| Problem::Certificate { of: certificate.of.clone(), file: certificate.file.clone(), left })
     }));
     found.extend(cache_disk(status, machine));
+    found.extend(access_log(status, machine));
     found
+}
+
+fn access_log(status: &Status, machine: &Machine) -> Option<Problem> {
+    if let Some(fault) = status.access_log_fault.clone() {
+        return Some(Problem::AccessLog { fault });
+    }
+    let AccessLog::File(file) = &status.access_log else { return None };
+    (machine.log_free? < LOG_FULL).then(|| Problem::AccessLogDisk { file: file.clone() })
 }
 
 fn cache_disk(status: &Status, machine: &Machine) -> Option<Problem> {

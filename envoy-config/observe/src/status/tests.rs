@@ -40,6 +40,7 @@ fn report(role: &str) -> RunReport {
         compared: None,
         pages: Vec::new(),
         access_log: longhaul_config::AccessLog::Off,
+        access_log_fault: None,
         envoy: ChildReport::default(),
         coredns: ChildReport::default(),
         images: None,
@@ -234,6 +235,23 @@ fn a_certificate_warns_before_it_is_a_problem() {
         early.to_string(),
         "the certificate of pep.example.net is not valid yet; set the clock of this machine, or renew pep.pem"
     );
+}
+
+#[test]
+fn an_access_log_that_is_not_written_is_a_problem_and_one_with_room_is_none() {
+    let mut status = healthy("edge");
+    let told = |status: &Status, free: u64| {
+        let machine = Machine { log_free: Some(Bytes(free)), ..here() };
+        problems(status, &machine).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert!(told(&status, 0).is_empty(), "there is no log");
+    status.access_log = longhaul_config::AccessLog::File("/var/log/longhaul/access.log".into());
+    assert!(told(&status, 1 << 30).is_empty());
+    let [full] = told(&status, 4096).try_into().unwrap();
+    assert!(full.starts_with("the disk of /var/log/longhaul/access.log is full: lines of the access log are lost"));
+    status.access_log_fault = Some("/var/log/longhaul/access.log: Permission denied".to_owned());
+    let [fault] = told(&status, 1 << 30).try_into().unwrap();
+    assert!(fault.contains("access.log: Permission denied. Clients are served without it"), "{fault}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use challenges::Challenges;
 use http_semantics::body_fields::{Change, gone_beside_envoy};
 use http_semantics::content_encoding::compressible;
 use http_semantics::labels;
-use longhaul_config::{AccessLog, Ground, Intercept, PipeTransport, Role, Settings, Sockets};
+use longhaul_config::{AccessLog, Ground, Intercept, LoggedClients, PipeTransport, Role, Settings, Sockets};
 use longhaul_derive::{Compressors, Derived, LevelInUse, offers_http3};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -211,10 +211,30 @@ struct Spans {
     sample_percent: u32,
 }
 
-/// The destination of the access log. Without a `file`, it is stderr.
+/// The access log.
 #[derive(Debug, Serialize)]
 struct LogTarget {
+    /// The destination. None: stderr.
     file: Option<String>,
+    /// The argument of Envoy's operators for addresses that cuts the address of a client. Empty for whole addresses.
+    cut: &'static str,
+    whole_clients: bool,
+}
+
+impl LogTarget {
+    /// The bits of an address that stay, of IPv4 and IPv6 alike: Envoy's operator takes one number for both. More than 32
+    /// would leave IPv4 addresses whole.
+    const CUT: &str = "(24)";
+
+    fn of(settings: &Settings, destination: &AccessLog) -> Option<Self> {
+        let file = match destination {
+            AccessLog::Off => return None,
+            AccessLog::Stderr => None,
+            AccessLog::File(path) => Some(path.display().to_string()),
+        };
+        let whole_clients = settings.log.clients == LoggedClients::Whole;
+        Some(Self { file, cut: if whole_clients { "" } else { Self::CUT }, whole_clients })
+    }
 }
 
 /// The letters, digits and signs of host names (RFC 6066 section 3), with the underscore that some names have.
@@ -281,11 +301,7 @@ impl View {
             dns_cache: upstream::dns_cache_name(&resolvers),
             mapped: upstream::mapped(settings),
             trusted_ca: artifacts.trusted_ca.display().to_string(),
-            access_log: match &artifacts.access_log {
-                AccessLog::Off => None,
-                AccessLog::Stderr => Some(LogTarget { file: None }),
-                AccessLog::File(path) => Some(LogTarget { file: Some(path.display().to_string()) }),
-            },
+            access_log: LogTarget::of(settings, &artifacts.access_log),
             page_mark: artifacts.logs_pages(settings).then_some(PAGE_MARK),
             fetches: settings.fetches(),
             tracing: settings.tracing.map(|tracing| Spans {

@@ -1,6 +1,9 @@
 //! Facts that both the short and the long output of `check` print.
 
-use longhaul_config::{Cache, Ground, HostPort, Images, PeerName, Remote, Role, Settings, WhenDown};
+use longhaul_config::units::show_duration;
+use longhaul_config::{
+    Cache, Ground, HostPort, Images, Log, LogWish, LoggedClients, PeerName, Remote, Role, Settings, WhenDown,
+};
 use longhaul_derive::{Capacity, Carrier, Derived, ImagesChoice, Warm};
 
 /// Envoy's threads and memory, each with its reason.
@@ -112,4 +115,22 @@ fn either(names: &[PeerName]) -> String {
         0 => shown,
         more => format!("{shown} or {more} more names"),
     }
+}
+
+/// The access log. None if it is off.
+pub(super) fn access_log(log: &Log) -> Option<String> {
+    let place = match &log.access {
+        LogWish::Off => return None,
+        LogWish::On => "the service's folder for logs".to_owned(),
+        LogWish::Stderr => return Some("stderr".to_owned()),
+        LogWish::File(path) => path.display().to_string(),
+    };
+    let clients = match log.clients {
+        LoggedClients::Cut => "cut",
+        LoggedClients::Whole => "whole",
+    };
+    Some(format!(
+        "{place}: requests and connections, clients' addresses {clients}, kept for {}",
+        show_duration(log.keep)
+    ))
 }

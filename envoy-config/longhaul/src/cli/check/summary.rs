@@ -9,7 +9,7 @@ use longhaul_config::{
 };
 use longhaul_derive::{Compressors, Derived, LevelInUse, TargetKind};
 
-use super::lines::{images, pair, parent, uses};
+use super::lines::{access_log, images, pair, parent, uses};
 
 /// Returns labels and texts.
 pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, String)> {
@@ -30,6 +30,7 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
             .identity()
             .map(|_| ("pair", joined(&pair(settings, derived)).trim_start_matches("pair: ").to_owned())),
         certificates(settings).map(|text| ("certificates", text)),
+        access_log(&settings.log).map(|text| ("log", text)),
         Some(("more", "`--all` prints each derived value and its formula, `--json` prints everything".to_owned())),
     ];
     all.into_iter().flatten().collect()
