@@ -8,7 +8,7 @@ from e2e.bed import OBJECTS, TODAY
 from harness.boxes.bed import Bed
 from harness.boxes.bug_report import bug_report, secrets
 from harness.boxes.pep import command
-from harness.net.topology import CLIENT
+from harness.net.topology import CLIENT_NETWORK
 
 
 def test_the_report_of_a_box_with_traffic_is_of_use_and_holds_no_secret(bed: Bed, folder: Path) -> None:
@@ -16,7 +16,7 @@ def test_the_report_of_a_box_with_traffic_is_of_use_and_holds_no_secret(bed: Bed
         assert bed.curl.get(f"http://{OBJECTS}/kept.png?size=4000&token=s3cr3t").status == 200
     assert bed.dig(TODAY, "A").addresses()
     log = str(bed.pep.requests())
-    assert CLIENT in log, "the box has seen what the report must not show"
+    assert CLIENT_NETWORK in log, "the box has seen what the report must not show"
     assert OBJECTS in log
 
     texts = bug_report(bed.pep, bed.topology.gateway, folder)

@@ -57,7 +57,7 @@ def test_no_network_for_envoy(machine: Machine) -> None:
 
 def test_no_network_for_crates(machine: Machine, tmp_path: Path) -> None:
     line = machine.failure("build-filters", env={**OFFLINE, "CARGO_HOME": str(tmp_path / "cargo")})
-    assert re.match(r"error: Building filters for Envoy: url-rewrite [a-z -]+: the download failed", line)
+    assert re.match(r"error: Building filters for Envoy: [a-z -]+: the download failed", line)
 
 
 def test_no_network_for_go_modules(machine: Machine, tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_full_disk_while_envoy_is_installed_and_the_next_run(machine: Machine,
 def test_a_full_disk_while_cargo_builds(machine: Machine, small_disk: MountSmall) -> None:
     small_disk(4)
     line = machine.failure("build-filters")
-    assert re.match(r"error: Building filters for Envoy: url-rewrite [a-z -]+: the disk is full", line)
+    assert re.match(r"error: Building filters for Envoy: [a-z -]+: the disk is full", line)
 
 
 def test_a_half_made_environment_is_made_again(tmp_path: Path) -> None:
