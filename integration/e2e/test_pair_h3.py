@@ -53,6 +53,14 @@ def test_large_answers_uploads_and_https_come_through_whole(bed: PairBed) -> Non
     assert bed.curl.get(f"https://{TODAY}/x.bin", "--resolve", f"{TODAY}:443:{bed.address(TODAY)}").status == 200
 
 
+def test_a_response_before_the_end_of_its_request_arrives(bed: PairBed) -> None:
+    body = bed.folder / "unread.bin"
+    body.write_bytes(b"u" * 2_000_000)
+    url = f"http://{LAB}/_/echo"
+    answers = [bed.curl.get(url, "--data-binary", f"@{body}", "--header", "Expect:", timeout_s=60) for _ in range(8)]
+    assert [one.status for one in answers] == [200] * 8, "the origin reads nothing of the body"
+
+
 def knock(bed: PairBed, *shown: str | Path) -> H3Answer:
     """Sends a request over QUIC from a host that is not the remote."""
     return h3get(
