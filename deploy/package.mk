@@ -1,12 +1,13 @@
 # Packages and the container image. The programs in deploy/package say what each step does.
 
-ARCHES ?= amd64 arm64
+# The architectures of the packages: this machine's own, unless given.
+ARCHES ?=
 # An image from a registry to build on, instead of a Debian that mmdebstrap makes.
 BASE ?=
 
 .PHONY: package
-package: build ## deb, rpm, tar.gz, checksums and SBOM into target/package; ARCHES=amd64 for one architecture
-	@$(PYTHON) deploy/package --dist $(DIST) --arches $(ARCHES)
+package: build ## deb, rpm, tar.gz, checksums and SBOM into target/package; ARCHES="amd64 arm64" for both architectures
+	@$(PYTHON) deploy/package --dist $(DIST) $(if $(ARCHES),--arches $(ARCHES))
 
 .PHONY: image
 image: build ## (root) the container image, targets plain and host, as OCI archives in target/image

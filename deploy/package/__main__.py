@@ -18,7 +18,7 @@ from tree import Tree
 def main() -> int:
     """Builds all packages, and returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--arches", nargs="+", choices=list(ARCHES), default=list(ARCHES))
+    parser.add_argument("--arches", nargs="+", choices=list(ARCHES), default=[native()])
     parser.add_argument("--formats", nargs="*", choices=["deb", "rpm", "tar.gz"], default=["deb", "rpm", "tar.gz"])
     parser.add_argument("--dist", type=Path, default=TARGET / "dist", help="what `make build` left")
     parser.add_argument("--out", type=Path, default=TARGET / "package")

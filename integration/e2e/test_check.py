@@ -124,13 +124,25 @@ def without_figures(said: str) -> str:
 Situation = Callable[[Desk], Any]
 MACHINES: dict[str, tuple[Situation, dict[str, Any], str]] = {
     "a port in use": (taken_port, {}, "is in use by"),
-    "a cache below a file": (cache_below_a_file, {}, "Not a directory"),
-    "a cache larger than the disk": (cache_larger_than_the_disk, {}, "`cache.size` is 1000tib"),
     "an address of another machine": (address_of_another_machine, {}, "is not an address of this machine"),
     "no Envoy": (right_file, {"LONGHAUL_ENVOY": "/nonexistent/envoy"}, "Envoy was not found"),
     "no filter": (right_file, {"LONGHAUL_URL_REWRITE": "/nonexistent/filter"}, "filter was not found"),
     "no authorities": (right_file, {"SSL_CERT_FILE": "/nonexistent/ca.pem"}, "no certificate authorities found"),
 }
+
+
+@pytest.mark.parametrize(
+    ("situation", "words"),
+    [(cache_below_a_file, "Not a directory"), (cache_larger_than_the_disk, "`cache.size` is 1000tib")],
+)
+def test_a_cache_without_room_is_a_warning_because_run_starts_with_less(
+    desk: Desk, situation: Situation, words: str
+) -> None:
+    with situation(desk) as path:
+        here = command("check", "--here", path, "--state", desk.folder / "state")
+    assert here.returncode == 0, here.stderr
+    assert words in here.stderr
+    assert "A run starts with a smaller cache, or without one" in here.stderr
 
 
 @pytest.mark.parametrize("what", MACHINES)

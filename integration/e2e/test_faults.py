@@ -5,6 +5,7 @@ envoy-config/FAULTS.md has a row for each fault. `tools/links` compares that pag
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -179,13 +180,35 @@ def on(pep: Pep, *command: str) -> None:
     subprocess.run(["nsenter", "--target", pid, "--mount", "--", *command], check=True, capture_output=True)
 
 
-def test_a_disk_too_small_for_the_cache_is_refused_at_the_start(root_bed: None, desk: Desk) -> None:  # noqa: ARG001
+def problems(pep: Pep, state: Path | None = None) -> list[str]:
+    """Returns the problems that `longhaul status` prints in the mount namespace of the running Longhaul."""
+    target = ("nsenter", "--target", str(pep.child.process.pid), "--mount", "--")
+    line = [*target, str(built("longhaul")), "status", "--json", "--state", str(state or pep.state)]
+    return json.loads(subprocess.run(line, capture_output=True, text=True, check=False).stdout)["problems"]
+
+
+def test_a_disk_too_small_for_the_cache_costs_the_cache_until_there_is_room(root_bed: None, desk: Desk) -> None:  # noqa: ARG001
     disk = SmallDisk(desk.folder / "cache", "1m")
-    line = [built("longhaul"), "run", desk.write(), "--state", desk.folder / "state"]
-    done = subprocess.run(disk.inside(line), capture_output=True, text=True, timeout=30, check=False)
-    assert done.returncode == 1
-    assert "`cache.size` is 64mib" in done.stderr
-    assert "`cache.dir`" in done.stderr
+    with Pep(desk.write(), desk.folder, disk) as pep:
+        (problem,) = problems(pep)
+        assert "the cache is off: `cache.size` is 64mib" in problem
+        assert "`cache.dir`" in problem
+        assert desk.moved in desk.get(), "pages are served without it"
+        on(pep, "mount", "-o", "remount,size=100m", str(disk.folder))
+        pep.child.process.send_signal(1)  # SIGHUP: tries at once, not within half a minute
+        wait_for("the cache", lambda: problems(pep) == [])
+        assert desk.get("/kept.bin?size=3000") == desk.get("/kept.bin?size=3000")
+        assert "starting it again" not in pep.output()
+
+
+def test_a_full_disk_of_the_state_folder_costs_what_earlier_runs_knew(root_bed: None, desk: Desk) -> None:  # noqa: ARG001
+    disk = SmallDisk(desk.folder / "state", "64k")
+    spare = desk.folder / "spare"
+    spare.mkdir()
+    with Pep(desk.write(), desk.folder, disk, environment={"RUNTIME_DIRECTORY": str(spare)}) as pep:
+        (problem,) = problems(pep, spare / "state")
+        assert f"the state folder {disk.folder} cannot be written (No space left on device" in problem
+        assert desk.moved in desk.get()
 
 
 def test_with_a_full_cache_disk_what_is_kept_or_not_to_be_kept_is_served_and_the_rest_is_seen_to_break(

@@ -1,7 +1,7 @@
 //! The sockets of one key under `listen`: one address or several, of either family, with one port.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +80,12 @@ impl Sockets {
             }
         }
         Ok(Self { first: *first, more: more.to_vec() })
+    }
+
+    /// Returns the sockets of every address of both families, with this port.
+    pub(crate) fn of_every_address(port: u16) -> Self {
+        let any = |address: IpAddr| SocketAddr::new(address, port);
+        Self { first: any(Ipv4Addr::UNSPECIFIED.into()), more: vec![any(Ipv6Addr::UNSPECIFIED.into())] }
     }
 
     /// Returns the first socket in the file.

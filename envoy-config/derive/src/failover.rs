@@ -226,7 +226,7 @@ mod tests {
             let Failover { check, failures, retries, ejection, .. } = of(grounds, when_down);
             (check.time, failures.value, retries.value, ejection.after, ejection.most_percent, ejection.attempts)
         };
-        let [seldom, soon] = [10_000, 2_200].map(Duration::from_millis);
+        let [seldom, soon] = [3_000, 2_200].map(Duration::from_millis);
         assert_eq!(seen(1, WhenDown::Error), (seldom, 6, 16, 5, 100, None));
         assert_eq!(seen(3, WhenDown::Error), (soon, 2, 16, 2, 66, Some(6)));
         assert_eq!(seen(1, WhenDown::Direct), (soon, 1, 4, 2, 100, Some(4)));

@@ -47,6 +47,8 @@ fn check_of_a_right_file_prints_what_follows_from_it_and_succeeds() {
     assert!(stdout.starts_with("longhaul.yaml: ok, role edge\n"), "{stdout}");
     assert!(stdout.contains("RTT 600ms") && !stdout.contains("initial_window"), "{stdout}");
     assert!(!text(&output.stderr).contains("error"), "{}", text(&output.stderr));
+    let quiet = longhaul(folder.path(), &["check", "--quiet", "longhaul.yaml"]);
+    assert_eq!((quiet.status.code(), text(&quiet.stdout)), (Some(0), String::new()));
     let all = longhaul(folder.path(), &["check", "--all", "longhaul.yaml"]);
     assert!(text(&all.stdout).contains("initial_window"), "{}", text(&all.stdout));
 }

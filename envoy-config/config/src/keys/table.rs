@@ -95,9 +95,9 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key(
         "listen.dns",
-        Form("`ADDRESS:PORT`, or a list of them, `off`"),
-        Is("[0.0.0.0:53, \"[::]:53\"]"),
-        "the sockets for DNS, over UDP and TCP. `0.0.0.0` and `[::]` each serve both families",
+        Form("`auto`, `ADDRESS:PORT`, or a list of them, `off`"),
+        Is("auto"),
+        "the sockets for DNS, over UDP and TCP. `auto`: port 53 of every address. If another program has it at some address, as systemd-resolved has it at 127.0.0.53, the addresses where it is free. `0.0.0.0` and `[::]` each serve both families",
     ),
     key(
         "listen.metrics",

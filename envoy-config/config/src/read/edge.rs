@@ -8,6 +8,7 @@ use crate::keys::{self, DefaultValue};
 use crate::names::HostName;
 use crate::reader::{Reader, Section, Setting};
 use crate::settings::{DrainTimes, Intercept, Link, Listen, PageListen, Price, Proxy, RoleName, Upstream, Workers};
+use crate::sockets::Sockets;
 use crate::yaml::NodeValue;
 
 use super::sockets::{sockets, sockets_or_off};
@@ -94,11 +95,19 @@ fn sibling(reader: &mut Reader, setting: &Setting<'_>) -> Option<IpAddr> {
     Some(address)
 }
 
+/// The port of `listen.dns: auto`.
+const DNS_PORT: u16 = 53;
+
 pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
     let section = reader.section(top, "listen");
     let http = reader.optional(&section, "http", sockets);
     let tls = reader.optional(&section, "tls", sockets_or_off);
-    let dns = reader.optional(&section, "dns", sockets_or_off);
+    let dns = reader.optional(&section, "dns", |reader, setting| {
+        if setting.text() == Some("auto") {
+            return Some((Some(Sockets::of_every_address(DNS_PORT)), true));
+        }
+        sockets_or_off(reader, setting).map(|sockets| (sockets, false))
+    });
     let page = |reader: &mut Reader, setting: &Setting<'_>| {
         let socket = reader.socket_or_off(setting)?;
         let is_default = |socket| default_of(&setting.name).is_some_and(|default| default.parse() == Ok(socket));
@@ -114,10 +123,12 @@ pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
             &[("redirect", Intercept::Redirect), ("tproxy", Intercept::Tproxy), ("none", Intercept::None)],
         )
     });
+    let (dns, dns_is_auto) = dns?;
     Some(Listen {
         http: http?,
         tls: tls?,
-        dns: dns?,
+        dns,
+        dns_is_auto,
         metrics: metrics?,
         status: status?,
         health: health?,

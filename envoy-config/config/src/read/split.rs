@@ -156,6 +156,7 @@ pub(super) fn listen_of(role: &Role, listen: Listen) -> Listen {
             http: Sockets::from(ground.listen),
             tls: None,
             dns: None,
+            dns_is_auto: false,
             metrics: listen.metrics,
             status: listen.status,
             health: listen.health,

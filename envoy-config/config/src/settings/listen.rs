@@ -33,6 +33,8 @@ pub struct Listen {
     pub tls: Option<Sockets>,
     /// The steering DNS, over UDP and TCP. None: `off`.
     pub dns: Option<Sockets>,
+    /// True if [`Self::dns`] has every address by `auto`, and fewer will do where another program has the port.
+    pub dns_is_auto: bool,
     /// Prometheus metrics of Envoy and CoreDNS. None: `off`.
     pub metrics: Option<PageListen>,
     /// The status page. None: `off`.
@@ -104,6 +106,15 @@ impl Listen {
     /// Returns the sockets that an HTTP request could reach, with the key of each.
     pub fn http_sockets(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> + '_ {
         self.sockets().filter(|(key, _)| *key != "dns")
+    }
+
+    /// Returns the listeners with DNS at these addresses alone. Without addresses, nothing changes.
+    #[must_use]
+    pub fn with_dns_at(&self, addresses: &[IpAddr]) -> Self {
+        let port = self.dns.as_ref().map(Sockets::port);
+        let sockets: Vec<SocketAddr> =
+            port.iter().flat_map(|port| addresses.iter().map(|at| SocketAddr::new(*at, *port))).collect();
+        Self { dns: Sockets::new(&sockets).ok().or_else(|| self.dns.clone()), ..self.clone() }
     }
 
     /// Returns the listeners as a machine without IPv6 can bind them: without `[::]` beside another address.

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use longhaul_config::{Intercept, Listen};
 use longhaul_derive::{HostFacts, derive};
-use longhaul_render::host::{Machine, Plan, plan, script};
+use longhaul_observe::report::host_report;
+use longhaul_render::host::{Machine, Plan, counted, plan, script};
 
 use super::{FAILED, Outcome, fail, load_or_refuse, print};
-use crate::host::{RECORD, apply, interfaces, names, this_machine, undo, undo_command};
+use crate::host::{RECORD, Watch, apply, interfaces, names, this_machine, undo, undo_command, warnings};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -23,10 +24,14 @@ pub(super) struct Arguments {
     /// The record of the applied steps, for --undo
     #[arg(long, value_name = "FILE", default_value = RECORD)]
     record: PathBuf,
+    /// The report of --watch [default: /run/longhaul-host-watch/IF/report.json]
+    #[arg(long, value_name = "FILE", requires = "watch")]
+    report: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
 #[group(multiple = false)]
+#[allow(clippy::struct_excessive_bools, reason = "at most one of these options is given")]
 struct What {
     /// Print the steps as a shell script (the default)
     #[arg(long)]
@@ -37,6 +42,9 @@ struct What {
     /// Undo the applied steps
     #[arg(long)]
     undo: bool,
+    /// Watch the applied packet rules, and write what is wrong for `longhaul status`, until ended
+    #[arg(long)]
+    watch: bool,
 }
 
 /// Accepts names of the kernel's `IFNAMSIZ`, and nothing that a shell or nft would read as more than a name.
@@ -62,6 +70,14 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         return take_back(&arguments.record);
     }
     let loaded = load_or_refuse(file)?;
+    let ports = counted(&loaded.settings);
+    if arguments.what.watch {
+        let path = arguments.report.clone();
+        let path = path.unwrap_or_else(|| host_report(clients));
+        let file = loaded.settings.file.clone();
+        let outcome = Watch { file, clients: clients.clone(), ports }.forever(&path);
+        return outcome.or_else(|error| fail(&format!("cannot watch the packet rules: {error}")));
+    }
     let derived = derive(&loaded.settings, &HostFacts::unknown());
     let machine = this_machine(clients, &loaded.settings.proxy.siblings);
     warn_of_ipv6(&loaded.settings.listen, &machine);
@@ -77,6 +93,9 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         return fail(&format!("there is no network interface `{missing}`; this machine has {}", present.join(", ")));
     }
     warn_without_routes(&machine);
+    for warning in warnings(clients, &ports) {
+        eprintln!("warning: {warning}");
+    }
     carry_out(&plan, &arguments.record)
 }
 

@@ -13,11 +13,12 @@ use longhaul_observe::report::{Refusal, SetUp};
 use longhaul_render::RenderedTree;
 
 use super::access_log::Destination;
+use super::cache_fit::FittedCache;
 use super::envoy;
 use super::generation::{COREFILE, Generation, RENEWALS, RunContext};
 use super::log::Level;
 use super::ports::{self, ListenSocket};
-use super::preflight::{prepare_folders, refuse};
+use super::preflight::refuse;
 use super::probe::{XdsCounters, is_ready};
 use super::publisher;
 use super::say;
@@ -38,16 +39,23 @@ impl Run {
         changed.extend(self.log_is_writable_again());
         // A change that was refused because a file was missing may succeed once the file exists, although no input has
         // changed.
-        if changed.is_empty() && self.refusal.is_none() {
+        let has_room = self.cache.is_mended();
+        if changed.is_empty() && self.refusal.is_none() && !has_room {
             // A folder in which a file is awaited may have appeared.
             return self.watch.follow(&now);
         }
         self.generation.inputs = now;
-        let outcome = self.next_generation().and_then(|next| {
+        let outcome = self.next_generation().and_then(|(next, cache)| {
             self.manager.reloading();
-            self.apply(next, &changed)
+            let what = self.apply(next, &changed)?;
+            self.cache = cache;
+            Ok(what)
         });
-        let changed = if changed.is_empty() { "a file".to_owned() } else { changed.join(", ") };
+        let changed = match changed.as_slice() {
+            [] if has_room => "the disk of the cache".to_owned(),
+            [] => "a file".to_owned(),
+            several => several.join(", "),
+        };
         match outcome {
             Ok(what) => {
                 self.refusal = None;
@@ -62,6 +70,9 @@ impl Run {
                 }
                 if let Some(link) = &self.link {
                     link.follow(&self.generation.settings);
+                }
+                if let Some(silence) = &self.silence_watch {
+                    silence.follow(&self.generation.settings);
                 }
                 if let Some(compare) = &self.compare {
                     compare.follow(&self.generation.settings);
@@ -84,7 +95,7 @@ impl Run {
         self.watch.follow(&self.generation.inputs)
     }
 
-    fn next_generation(&self) -> Result<Generation, String> {
+    fn next_generation(&self) -> Result<(Generation, FittedCache), String> {
         let styled = self.options.log_form.is_styled();
         let loaded = load(&self.options.file).map_err(|error| match error {
             LoadError::Refused(report) => report.render(styled).trim_end().to_owned(),
@@ -93,8 +104,10 @@ impl Run {
         if !loaded.report.problems.is_empty() {
             say(Level::Warning, loaded.report.render(styled).trim_end());
         }
+        let mut loaded = ports::on_this_machine(loaded, self.generation.settings.listen.dns.as_ref());
+        let cache = self.cache.again(&mut loaded.settings).map_err(|error| error.to_string())?;
         let machine = RunContext { access_log: self.log_destination(&loaded.settings.log), ..self.machine.clone() };
-        let next = Generation::of(ports::on_this_machine(loaded), &machine).map_err(|error| error.to_string())?;
+        let next = Generation::of(loaded, &machine).map_err(|error| error.to_string())?;
         if let Some(path) = vanished(&next.settings, &self.generation.settings) {
             return Err(format!("{}, a certificate or key in use, does not exist any more", path.display()));
         }
@@ -104,8 +117,7 @@ impl Run {
         let new: Vec<ListenSocket> =
             ports::wanted(&next.settings).into_iter().filter(|wanted| !is_ours(wanted, &ours)).collect();
         refuse(ports::check(&new)).map_err(|error| error.to_string())?;
-        prepare_folders(&next.settings).map_err(|error| error.to_string())?;
-        Ok(next)
+        Ok((next, cache))
     }
 
     fn log_destination(&self, log: &Log) -> Destination {

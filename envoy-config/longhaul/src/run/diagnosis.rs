@@ -42,6 +42,11 @@ impl Diagnosis {
         }
     }
 
+    /// Returns the reason of the present outage, as the last attempt found it.
+    pub(super) fn found(&self) -> Option<&str> {
+        self.logged.as_deref()
+    }
+
     fn attempt(&mut self, settings: Settings) {
         self.tried_at = Some(Instant::now());
         let (sender, receiver) = channel();

@@ -11,7 +11,7 @@ use longhaul_config::diagnostic::FileHashes;
 use longhaul_config::{Role, Settings};
 use longhaul_observe::compare::Compared;
 use longhaul_observe::measure::Noticed;
-use longhaul_observe::report::DnsReport;
+use longhaul_observe::report::{DnsReport, ProblemRecord, Silence};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use sha2::{Digest, Sha256};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -33,6 +33,10 @@ pub(super) enum Event {
     Dns(DnsReport),
     /// The measured link changed.
     Link(Noticed),
+    /// The ground stopped responding, or responds again.
+    Silence(Option<Silence>),
+    /// A problem began or ended. All that stand and the last ones that ended.
+    Problems(Vec<ProblemRecord>),
     /// The figures of `compare` changed. None: it is off.
     Compared(Option<Compared>),
 }

@@ -54,11 +54,11 @@ impl Fact {
 /// Everything that [`super::run`] refuses before it starts a program is among the facts. A live run of this file is none:
 /// the sockets that it has are its own, and a change of the file needs no start.
 pub(crate) fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) -> Vec<Fact> {
-    let loaded = &ports::on_this_machine(loaded.clone());
+    let run = run_of(&loaded.settings.file, state);
+    let loaded = &ports::on_this_machine(loaded.clone(), run.as_ref().and_then(|run| run.listen.dns.as_ref()));
     let settings = &loaded.settings;
     let mut facts = Vec::new();
     facts.extend(locate(&Overridden::default()).err().map(|error| Fact::contradicts(None, &error)));
-    let run = run_of(&settings.file, state);
     if let Some(error) = state::refusal(state, &settings.file).filter(|_| run.is_none()) {
         facts.push(Fact::contradicts(None, &error));
     } else {
@@ -70,7 +70,7 @@ pub(crate) fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) ->
     if let Cache::Disk { dir, size, .. } = &settings.cache {
         facts.extend(disk_space::refusal(dir, *size).map(|error| {
             let key = if matches!(error, RunError::CacheTooLarge { .. }) { "cache.size" } else { "cache.dir" };
-            Fact::contradicts(Some(key), &error)
+            Fact::advises(Some(key), format!("{error}. A run starts with a smaller cache, or without one"))
         }));
     }
     facts.extend(congestion_control(derived, &HostFacts::of_this_machine()));
@@ -107,7 +107,7 @@ pub(crate) enum SocketHolder {
 
 /// Returns each socket of the settings with its holder. `state` is the state folder of the run, if it was started with one.
 pub(crate) fn own_sockets(state: Option<&Path>, loaded: &Loaded) -> Vec<OwnSocket> {
-    let settings = &ports::on_this_machine(loaded.clone()).settings;
+    let settings = &ports::on_this_machine(loaded.clone(), None).settings;
     let run = run_of(&settings.file, state);
     let holder = |wanted| match ports::check(&[wanted]).pop() {
         None => SocketHolder::Nobody,

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_config::Settings;
+use longhaul_observe::report::ProblemKind;
 use longhaul_observe::{Endpoint, OpenFiles, joined};
 
 use super::log::Level;
@@ -30,12 +31,14 @@ pub(super) struct MetricsServer {
 }
 
 /// The facts of a run on which the page depends.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Facts {
     /// True if CoreDNS counts the queries of clients.
     serves_dns: bool,
     /// The process of Envoy.
     envoy: Option<u32>,
+    /// The problems that stand.
+    problems: Vec<ProblemKind>,
 }
 
 impl MetricsServer {
@@ -44,15 +47,16 @@ impl MetricsServer {
         let facts = Arc::new(Mutex::new(Facts::default()));
         let shared = Arc::clone(&facts);
         let page = move |path: &str| {
-            let facts = *shared.lock().unwrap_or_else(PoisonError::into_inner);
-            (path == PATH).then(|| Resource::ok(MEDIA_TYPE, exposition(&admin, &dns, facts)))
+            let facts = shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            (path == PATH).then(|| Resource::ok(MEDIA_TYPE, exposition(&admin, &dns, &facts)))
         };
         Self { pages: Arc::new(page), server: PageServer::new("listen.metrics", "metrics page"), facts }
     }
 
-    /// Starts, stops or replaces the server, as the settings want. `envoy` is the process of Envoy. Call it often.
-    pub(super) fn tend(&mut self, settings: &Settings, envoy: Option<u32>) {
-        let facts = Facts { serves_dns: settings.listen.dns.is_some(), envoy };
+    /// Starts, stops or replaces the server, as the settings want. `envoy` is the process of Envoy, and `problems` are
+    /// those that stand. Call it often.
+    pub(super) fn tend(&mut self, settings: &Settings, envoy: Option<u32>, problems: Vec<ProblemKind>) {
+        let facts = Facts { serves_dns: settings.listen.dns.is_some(), envoy, problems };
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
         if let Some(socket) = self.server.tend(settings.listen.metrics, own_names(settings), &self.pages) {
             say(Level::Info, &format!("the metrics are at http://{socket}{PATH}"));
@@ -70,25 +74,32 @@ impl MetricsServer {
     }
 }
 
-fn exposition(admin: &Endpoint, dns: &Endpoint, facts: Facts) -> String {
+fn exposition(admin: &Endpoint, dns: &Endpoint, facts: &Facts) -> String {
     let mut programs = vec![("envoy", admin.page("/stats/prometheus").ok())];
     if facts.serves_dns {
         programs.push(("coredns", dns.page(PATH).ok()));
     }
     let up = programs.iter().map(|(name, page)| (*name, u64::from(page.is_some())));
-    let mut own = gauge("process_up", "Whether the program responds to this scrape (1) or not (0).", up);
+    let mut own = gauge("process_up", "process", "Whether the program responds to this scrape (1) or not (0).", up);
+    let standing = ProblemKind::ALL.iter().map(|kind| (kind.label(), u64::from(facts.problems.contains(kind))));
+    own += &gauge("problem", "kind", "Whether a problem of this kind stands (1) or not (0).", standing);
     if let Some(files) = facts.envoy.and_then(OpenFiles::of) {
-        own += &gauge("open_files", "Files, sockets and pipes that the program has open.", [("envoy", files.open)]);
-        own += &gauge("open_files_limit", "The most that it may have open.", [("envoy", files.limit)]);
+        own += &gauge(
+            "open_files",
+            "process",
+            "Files, sockets and pipes that the program has open.",
+            [("envoy", files.open)],
+        );
+        own += &gauge("open_files_limit", "process", "The most that it may have open.", [("envoy", files.limit)]);
     }
     joined(programs.iter().filter_map(|(_, page)| page.as_deref()).chain([own.as_str()]))
 }
 
-/// Writes a gauge of this run with a value for each program.
-fn gauge<'n>(name: &str, help: &str, values: impl IntoIterator<Item = (&'n str, u64)>) -> String {
+/// Writes a gauge of this run with a value for each value of `label`.
+fn gauge<'n>(name: &str, label: &str, help: &str, values: impl IntoIterator<Item = (&'n str, u64)>) -> String {
     let mut text = format!("# HELP longhaul_{name} {help}\n# TYPE longhaul_{name} gauge\n");
-    for (process, value) in values {
-        let _ = writeln!(text, "longhaul_{name}{{process=\"{process}\"}} {value}");
+    for (of, value) in values {
+        let _ = writeln!(text, "longhaul_{name}{{{label}=\"{of}\"}} {value}");
     }
     text
 }
@@ -100,12 +111,15 @@ mod tests {
     #[test]
     fn a_program_that_does_not_respond_is_counted_as_down() {
         let nobody = Endpoint::Unix("/nonexistent/admin.sock".into());
-        let facts = Facts { serves_dns: true, envoy: Some(std::process::id()) };
-        let page = exposition(&nobody, &nobody, facts);
+        let problems = vec![ProblemKind::ProgramDown];
+        let facts = Facts { serves_dns: true, envoy: Some(std::process::id()), problems };
+        let page = exposition(&nobody, &nobody, &facts);
+        assert!(page.contains("\nlonghaul_problem{kind=\"program_down\"} 1\n"), "{page}");
+        assert!(page.contains("\nlonghaul_problem{kind=\"link_silent\"} 0\n"), "{page}");
         assert!(page.contains("\nlonghaul_process_up{process=\"envoy\"} 0\n"), "{page}");
         assert!(page.contains("\nlonghaul_process_up{process=\"coredns\"} 0\n"), "{page}");
         assert!(page.contains("\nlonghaul_open_files{process=\"envoy\"} "), "{page}");
-        let without = exposition(&nobody, &nobody, Facts::default());
+        let without = exposition(&nobody, &nobody, &Facts::default());
         assert!(!without.contains("coredns") && !without.contains("open_files"), "{without}");
     }
 }

@@ -3,15 +3,17 @@
 
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use longhaul_config::{Ground, Loaded, PageListen, PipeTransport, Role, Settings, Sockets};
+use longhaul_config::{Family, Ground, Loaded, PageListen, PipeTransport, Role, Settings, Sockets};
 use longhaul_derive::offers_http3;
 use longhaul_observe::report::RunReport;
 use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt};
+
+use super::locate::local_addresses;
 
 /// A socket of this box, and the key that sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,12 +74,43 @@ struct Holder {
     command: String,
 }
 
-/// Returns the settings as this machine can bind them: a kernel without IPv6 (`ipv6.disable=1`) has no `[::]`.
-pub(super) fn on_this_machine(mut loaded: Loaded) -> Loaded {
+/// Returns the settings as this machine can bind them: a kernel without IPv6 (`ipv6.disable=1`) has no `[::]`, and a stub
+/// resolver may have the port of DNS at an address of its own. `present` are the sockets of DNS that the present run has.
+pub(super) fn on_this_machine(mut loaded: Loaded, present: Option<&Sockets>) -> Loaded {
+    let mut listen = loaded.settings.listen;
     if !has_ipv6() {
-        loaded.settings.listen = loaded.settings.listen.without_ipv6_wildcards();
+        listen = listen.without_ipv6_wildcards();
     }
+    if let Some(dns) = listen.dns.as_ref().filter(|_| listen.dns_is_auto) {
+        let addresses = free_addresses(dns, present, local_addresses);
+        listen = listen.with_dns_at(&addresses);
+    }
+    loaded.settings.listen = listen;
     loaded
+}
+
+/// Returns the addresses of this machine at which the port of `wanted`, which are those of any address, is free. Empty if
+/// it is free at any address: those that come later are served as well then.
+fn free_addresses(wanted: &Sockets, present: Option<&Sockets>, own: impl FnOnce() -> Vec<IpAddr>) -> Vec<IpAddr> {
+    let protocols = [Protocol::Tcp, Protocol::Udp];
+    let try_both = |socket| {
+        let mut all = protocols.iter();
+        all.try_for_each(|transport| try_bind(&ListenSocket { key: "listen.dns", socket, transport: *transport }))
+    };
+    let has = |address: &IpAddr| present.is_some_and(|sockets| sockets.iter().any(|socket| socket.ip() == *address));
+    let is_whole = match present {
+        Some(present) => present.has_wildcard(),
+        None => !wanted.iter().any(|socket| try_both(socket).is_err_and(|error| is_taken(&error))),
+    };
+    if is_whole {
+        return Vec::new();
+    }
+    // A link-local address has no meaning without its interface.
+    let link_local = |address: &IpAddr| matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
+    let mut addresses = own();
+    addresses.retain(|address| !link_local(address) && wanted.serves(Family::of(*address)));
+    addresses.retain(|address| has(address) || try_both(SocketAddr::new(*address, wanted.port())).is_ok());
+    addresses
 }
 
 /// Returns true if the kernel makes IPv6 sockets.
@@ -208,9 +241,17 @@ impl fmt::Display for PortError {
                 write!(f, "port {port} ({transport}) of {socket}, set by `{key}`, is in use")?;
                 match &self.holder {
                     Some(holder) => write!(f, " by {} (process {})", holder.command, holder.pid)?,
-                    None => write!(f, " by another process")?,
+                    // systemd hides the processes of others (ProtectProc).
+                    None => write!(f, " by another process, which `ss -ltnup 'sport = :{port}'` names as root")?,
                 }
-                write!(f, "; stop it, or set `{key}` to another port")
+                write!(f, "; stop it, or set `{key}` to another port")?;
+                if *key == "listen.dns" {
+                    write!(
+                        f,
+                        ". For a stub resolver, such as systemd-resolved with its DNSStubListener, write `auto`"
+                    )?;
+                }
+                Ok(())
             }
             io::ErrorKind::PermissionDenied => write!(
                 f,
@@ -271,6 +312,26 @@ fn clashes(bound: SocketAddr, wanted: SocketAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stub_resolver_at_an_address_of_its_own_leaves_the_others_to_dns() {
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        let [stub, clients, other] = ["127.0.0.53", "127.0.0.7", "127.0.0.8"].map(address);
+        let held = TcpListener::bind((stub, 0)).unwrap();
+        let port = held.local_addr().unwrap().port();
+        let any = Sockets::from(SocketAddr::new(address("0.0.0.0"), port));
+        let free = |present: Option<SocketAddr>| {
+            let present = present.map(Sockets::from);
+            free_addresses(&any, present.as_ref(), || vec![stub, clients, other, address("fe80::1"), address("::1")])
+        };
+        assert_eq!(free(None), [clients, other], "the wildcard is taken");
+        let taken = UdpSocket::bind((other, port)).unwrap();
+        assert_eq!(free(None), [clients], "a container has it at its own address");
+        assert_eq!(free(Some(SocketAddr::new(other, port))), [clients, other], "the run itself has that one");
+        assert_eq!(free(Some(SocketAddr::new(address("0.0.0.0"), port))), Vec::<IpAddr>::new(), "and here all");
+        drop((held, taken));
+        assert_eq!(free(None), Vec::<IpAddr>::new(), "all are free");
+    }
 
     #[test]
     fn an_occupied_port_is_named_with_its_key_and_its_holder_and_a_free_one_is_not() {

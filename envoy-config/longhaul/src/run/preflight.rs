@@ -1,12 +1,9 @@
 //! The checks of this machine before programs start, and before a change applies.
 
-use std::fs;
-
-use longhaul_config::{Cache, Settings};
+use longhaul_config::Settings;
 use longhaul_derive::Capacity;
 
 use super::child;
-use super::disk_space;
 use super::error::RunError;
 use super::ports::PortError;
 
@@ -35,19 +32,6 @@ pub(super) fn fewer_urls(settings: &Settings, capacity: &Capacity) -> Option<Str
 
 pub(super) fn refuse(occupied: Vec<PortError>) -> Result<(), RunError> {
     if occupied.is_empty() { Ok(()) } else { Err(RunError::Ports(occupied)) }
-}
-
-pub(super) fn prepare_folders(settings: &Settings) -> Result<(), RunError> {
-    if let Cache::Disk { dir, size, .. } = &settings.cache {
-        if let Some(refusal) = disk_space::refusal(dir, *size) {
-            return Err(refusal);
-        }
-        let error = |error| RunError::CacheFolder { path: dir.clone(), error };
-        fs::create_dir_all(dir).map_err(error)?;
-        // Envoy would start and cache nothing, without a message.
-        tempfile::Builder::new().prefix(".longhaul-").tempfile_in(dir).map_err(error)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

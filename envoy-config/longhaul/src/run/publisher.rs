@@ -67,7 +67,7 @@ mod tests {
     use longhaul_config::AccessLog;
     use longhaul_observe::Endpoint;
     use longhaul_observe::measure::Noticed;
-    use longhaul_observe::report::{ChildReport, DnsReport, SetUp, Sockets, find, process_start};
+    use longhaul_observe::report::{ChildReport, DnsReport, PairReport, SetUp, Sockets, find, process_start};
 
     use super::*;
 
@@ -89,6 +89,10 @@ mod tests {
             dns: DnsReport::default(),
             link: Noticed::default(),
             ground: None,
+            other_end: PairReport::default(),
+            problems: Vec::new(),
+            state_fault: None,
+            cache_fault: None,
             compared: None,
             pages: Vec::new(),
             access_log: AccessLog::Off,

@@ -46,7 +46,7 @@ impl Run {
         self.phase = Phase::Serving;
         self.tend_health();
         self.challenges.tend(&self.generation.settings, self.machine.near);
-        self.metrics_page.tend(&self.generation.settings, self.envoy.pid());
+        self.tend_metrics();
         self.status_page.tend(&self.generation.settings);
         // Published before the line that other programs wait for, so that they can query the run at once.
         self.publish();

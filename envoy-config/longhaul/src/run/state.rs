@@ -23,6 +23,8 @@ pub(super) struct StateFolder {
     pub(super) private: PrivateFolder,
     /// The folder itself.
     pub(super) path: PathBuf,
+    /// The reason why this is a spare folder.
+    pub(super) fault: Option<String>,
     _lock: File,
 }
 
@@ -56,12 +58,26 @@ pub(crate) enum StateError {
 }
 
 impl StateFolder {
-    /// Makes and locks `given`, or the default folder for `config`.
-    pub(super) fn open(given: Option<&Path>, config: &Path) -> Result<Self, StateError> {
+    /// Makes and locks `given`, or the default folder for `config`. If its disk is full, makes one below `spare`, where
+    /// the run works as well, without what earlier runs knew.
+    pub(super) fn open(given: Option<&Path>, config: &Path, spare: Option<&Path>) -> Result<Self, StateError> {
         let path = given.map_or_else(
             || default_folder(config),
             |path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
         );
+        match (Self::at(&path, given), spare) {
+            (Err(StateError::Unusable { error, .. }), Some(spare)) if is_full(&error) => {
+                let spare = spare.join("state");
+                let (path, used) = (path.display(), spare.display());
+                let fault = format!("the state folder {path} cannot be written ({error}), and this run uses {used}");
+                Ok(Self { fault: Some(fault), ..Self::at(&spare, Some(&spare))? })
+            }
+            (opened, _) => opened,
+        }
+    }
+
+    fn at(path: &Path, given: Option<&Path>) -> Result<Self, StateError> {
+        let path = path.to_owned();
         let unusable = |error| StateError::Unusable { path: path.clone(), error };
         fs::DirBuilder::new().recursive(true).mode(0o755).create(&path).map_err(unusable)?;
         refuse_foreign(&path)?;
@@ -78,9 +94,29 @@ impl StateFolder {
                 .and_then(|()| fs::set_permissions(folder, Permissions::from_mode(0o700)))
                 .map_err(unusable)?;
         }
+        has_room(&path).map_err(unusable)?;
         let private = PrivateFolder::open(&path).map_err(unusable)?;
-        Ok(Self { rendered, kept, private, path, _lock: lock })
+        Ok(Self { rendered, kept, private, path, fault: None, _lock: lock })
     }
+}
+
+/// The bytes that the files of a run may take.
+const ROOM: usize = 1 << 20;
+
+/// Tries whether the files of a run fit into the folder.
+fn has_room(folder: &Path) -> io::Result<()> {
+    tempfile::Builder::new().prefix(".longhaul-").tempfile_in(folder)?.write_all(&vec![0; ROOM])
+}
+
+fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
+}
+
+/// Returns the folder that systemd made for this run (`RuntimeDirectory=`), which is no disk.
+pub(super) fn spare_folder() -> Option<PathBuf> {
+    let folders = std::env::var_os("RUNTIME_DIRECTORY")?;
+    std::env::split_paths(&folders).next().filter(|folder| folder.is_absolute())
 }
 
 /// Returns the reason why a run could not have `given`, or the default folder for `config`. Makes nothing.

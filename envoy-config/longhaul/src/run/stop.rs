@@ -36,7 +36,7 @@ impl Run {
         loop {
             self.publish();
             self.tend_health();
-            self.metrics_page.tend(&self.generation.settings, self.envoy.pid());
+            self.tend_metrics();
             self.status_page.tend(&self.generation.settings);
             // While another Envoy takes over, none of the two takes orders. It is ready soon, or ends.
             if self.envoy.is_taking_over() {

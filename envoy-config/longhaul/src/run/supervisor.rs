@@ -10,10 +10,13 @@ use longhaul_derive::Reasoned;
 use longhaul_observe::Endpoint;
 use longhaul_observe::compare::Compared;
 use longhaul_observe::measure::Noticed;
-use longhaul_observe::report::{self, DnsReport, Refusal, RunReport, SetUp, process_start};
+use longhaul_observe::report::{
+    self, DnsReport, PairReport, ProblemRecord, Refusal, RunReport, SetUp, Silence, process_start,
+};
 use longhaul_render::{ImageSockets, NearSockets};
 
 use super::access_log::{Destination, Rotation};
+use super::cache_fit::FittedCache;
 use super::challenges::ChallengeServer;
 use super::child;
 use super::compare_watch::CompareWatch;
@@ -33,14 +36,16 @@ use super::log::{Dialect, Form, Level, RecentPages};
 use super::metrics_page::MetricsServer;
 use super::notify::ServiceManager;
 use super::ports;
-use super::preflight::{fewer_urls, prepare_folders, refuse, too_few_files};
+use super::preflight::{fewer_urls, refuse, too_few_files};
 use super::private::{ADMIN, DNS_METRICS, PrivateFolder};
 use super::probe::{ground_in_use, link_is_up, remembered_urls};
+use super::problem_watch::ProblemWatch;
 use super::publisher::{Publisher, now};
 use super::resolvers::ResolverWatch;
 use super::say;
 use super::service::{Ready, Service};
-use super::state::{StateFolder, hide_new_files};
+use super::silence_watch::SilenceWatch;
+use super::state::{StateFolder, hide_new_files, spare_folder};
 use super::status_page::StatusServer;
 use super::tree::write_tree;
 use super::watches;
@@ -70,7 +75,7 @@ const LOOK: Duration = Duration::from_secs(30);
 /// Starts everything for the accepted file, serves until asked to stop, and leaves nothing behind.
 pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let located = locate(&options.overridden)?;
-    let state = StateFolder::open(options.state.as_deref(), &options.file)?;
+    let state = StateFolder::open(options.state.as_deref(), &options.file, spare_folder().as_deref())?;
     hide_new_files();
     let (sender, events) = mpsc::channel();
     forward_signals(sender.clone()).map_err(|error| RunError::System(error.to_string()))?;
@@ -78,7 +83,8 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         .map_err(|error| error.to_string())
         .and_then(|()| FileWatch::new(sender.clone()).map_err(|error| error.to_string()))
         .map_err(RunError::System)?;
-    let loaded = ports::on_this_machine(loaded);
+    let mut loaded = ports::on_this_machine(loaded, None);
+    let cache = FittedCache::of(&mut loaded.settings);
     let wanted = ports::wanted(&loaded.settings);
     refuse(ports::check_patiently(&wanted))?;
     let [dns_ready, resolver, hold, hold_pipe, dns, challenges] =
@@ -100,7 +106,6 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     };
     machine.access_log.report(None);
     let generation = Generation::of(loaded, &machine)?;
-    prepare_folders(&generation.settings)?;
     write_tree(&machine.root, &generation.tree, None)?;
     let few = [too_few_files(&generation.settings), fewer_urls(&generation.settings, &generation.derived.capacity)];
     for warning in few.into_iter().flatten() {
@@ -131,6 +136,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         options: options.clone(),
         machine,
         generation,
+        cache,
         holders: HeldConnections::default(),
         challenges: ChallengeServer::default(),
         set_up,
@@ -138,6 +144,10 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         dns_state: DnsReport::default(),
         link: None,
         link_state: Noticed::default(),
+        silence_watch: None,
+        silence: None,
+        problem_watch: None,
+        problems: Vec::new(),
         compare: None,
         compared: None,
         sender,
@@ -169,6 +179,8 @@ pub(super) struct Run {
     pub(super) options: Options,
     pub(super) machine: RunContext,
     pub(super) generation: Generation,
+    /// The cache of the file, and what this machine lacks for it.
+    pub(super) cache: FittedCache,
     /// The reason why the present files are not the ones in force.
     pub(super) refusal: Option<String>,
     /// The last refusal, also if it no longer stands.
@@ -196,6 +208,12 @@ pub(super) struct Run {
     /// None until both children serve.
     pub(super) link: Option<LinkWatch>,
     pub(super) link_state: Noticed,
+    /// None until both children serve.
+    pub(super) silence_watch: Option<SilenceWatch>,
+    silence: Option<Silence>,
+    /// None until both children serve.
+    problem_watch: Option<ProblemWatch>,
+    problems: Vec<ProblemRecord>,
     /// None until both children serve.
     pub(super) compare: Option<CompareWatch>,
     pub(super) compared: Option<Compared>,
@@ -236,6 +254,11 @@ impl Run {
         self.resolvers = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         let watch = LinkWatch::start(&self.generation.settings, self.sender.clone());
         self.link = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
+        let admin = Endpoint::Unix(self.state.private.admin());
+        let watch = SilenceWatch::start(&self.generation.settings, admin, self.sender.clone());
+        self.silence_watch = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
+        let watch = ProblemWatch::start(self.publisher.last(), &self.state.kept, self.sender.clone());
+        self.problem_watch = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         let watch = CompareWatch::start(&self.generation.settings, self.sender.clone());
         self.compare = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         // The first check is due at once, because a file may have changed during the start.
@@ -277,7 +300,7 @@ impl Run {
             self.reap(&mut reaped_at);
             self.tend_health();
             self.tend_log();
-            self.metrics_page.tend(&self.generation.settings, self.envoy.pid());
+            self.tend_metrics();
             self.status_page.tend(&self.generation.settings);
             self.publish();
             let status = self.status_line();
@@ -308,6 +331,8 @@ impl Run {
                 }
                 Event::Dns(state) => self.dns_state = state,
                 Event::Link(noticed) => self.link_state = noticed,
+                Event::Silence(silence) => self.silence = silence,
+                Event::Problems(problems) => self.problems = problems,
                 Event::Compared(compared) => self.compared = compared,
             }
             event = self.events.try_recv().ok();
@@ -361,6 +386,13 @@ impl Run {
     fn log_fault(&self) -> Option<String> {
         let refused = self.generation.access_log.refused.as_deref();
         refused.or_else(|| self.rotation.failure()).map(str::to_owned)
+    }
+
+    /// Keeps the metrics page served and its facts up to date.
+    pub(super) fn tend_metrics(&mut self) {
+        let standing = self.problems.iter().filter(|problem| problem.ended.is_none());
+        let problems = standing.map(|problem| problem.kind).collect();
+        self.metrics_page.tend(&self.generation.settings, self.envoy.pid(), problems);
     }
 
     /// Publishes the present state for `longhaul status`.
@@ -432,6 +464,10 @@ impl Run {
             dns: self.dns_state.clone(),
             link: self.link_state.clone(),
             ground: self.holders.ground_in_use(&self.generation.settings).map(ToString::to_string),
+            other_end: PairReport { silence: self.silence, handshake: self.diagnosis.found().map(str::to_owned) },
+            problems: self.problems.clone(),
+            state_fault: self.state.fault.clone(),
+            cache_fault: self.cache.fault.clone(),
             compared: self.compared.clone(),
             pages: Vec::new(),
             access_log: self.generation.access_log.log.clone(),

@@ -75,7 +75,11 @@ fn apply_changes_the_host_and_undo_restores_it() {
     ] {
         assert!(applied.contains(route), "{route}\n{applied}");
     }
-    for rule in ["tcp dport 80 redirect to :8080", "tcp dport 443 redirect to :443", "udp dport 53 redirect to :53"] {
+    for rule in [
+        "tcp dport 80 counter name \"to_80\" redirect to :8080",
+        "tcp dport 443 counter name \"to_443\" redirect to :443",
+        "udp dport 53 counter name \"to_53\" redirect to :53",
+    ] {
         assert!(applied.contains(rule), "{rule}\n{applied}");
     }
     assert!(applied.contains("6000000\n"), "{applied}");
@@ -99,8 +103,14 @@ fn tproxy_marks_what_it_takes_and_keeps_it_here() {
         "state; longhaul --apply > /dev/null; state; ip route show table 4170; longhaul --undo > /dev/null; state";
     let Some(text) = on_a_host(&config, script) else { return };
     let [before, applied, after, _] = parts(&text)[..] else { panic!("{text}") };
-    assert!(applied.contains("tcp dport 80 tproxy ip to :8080 meta mark set 0x0000104a accept"), "{applied}");
-    assert!(applied.contains("tcp dport 80 tproxy ip6 to :8080 meta mark set 0x0000104a accept"), "{applied}");
+    assert!(
+        applied.contains("tcp dport 80 counter name \"to_80\" tproxy ip to :8080 meta mark set 0x0000104a accept"),
+        "{applied}"
+    );
+    assert!(
+        applied.contains("tcp dport 80 counter name \"to_80\" tproxy ip6 to :8080 meta mark set 0x0000104a accept"),
+        "{applied}"
+    );
     assert_eq!(applied.matches("fwmark 0x104a lookup 4170").count(), 2, "{applied}");
     assert!(!applied.contains("dport 53"), "{applied}");
     assert!(after.starts_with("local default dev lo"), "{after}");
@@ -127,9 +137,10 @@ fn a_share_of_the_clients_passes_before_any_listener_and_both_groups_are_copied(
                 "a listener for any address would take the packets:\n{applied}"
             );
         }
-        for (family, taken) in
-            [("ip", format!("tcp dport 80 {intercept} ")), ("ip6", format!("tcp dport 443 {intercept} "))]
-        {
+        for (family, taken) in [
+            ("ip", format!("tcp dport 80 counter name \"to_80\" {intercept} ")),
+            ("ip6", format!("tcp dport 443 counter name \"to_443\" {intercept} ")),
+        ] {
             let pass = format!("tcp dport {{ 80, 443 }} jhash {family} saddr mod 100 seed 0x104a 0-0 accept");
             assert!(at(&pass) < at(&taken), "{applied}");
             at(&format!(
@@ -341,7 +352,7 @@ fn listeners_without_ipv6_leave_its_packets_and_routes_alone_and_the_operator_is
                   listen: { http: 0.0.0.0:80, tls: 0.0.0.0:443, dns: 0.0.0.0:53, intercept: tproxy }\n\
                   upstream: { resolvers: [192.0.2.53] }\n";
     let Some(text) = on_a_host(config, "longhaul --apply > /dev/null; state") else { return };
-    assert!(text.contains("meta nfproto ipv4 tcp dport 53 redirect to :53"), "{text}");
+    assert!(text.contains("meta nfproto ipv4 tcp dport 53 counter name \"to_53\" redirect to :53"), "{text}");
     assert_eq!(text.matches("fwmark 0x104a lookup 4170").count(), 1, "{text}");
     for absent in ["tproxy ip6", "metric 256 initcwnd"] {
         assert!(!text.contains(absent), "{absent}\n{text}");
@@ -442,4 +453,58 @@ fn without_siblings_there_is_no_table_of_one_family() {
     let Some(text) = on_a_host(CONFIG, script) else { return };
     assert!(text.starts_with("0\n"), "{text}");
     assert!(!text.contains("table ip ") && !text.contains("ct direction"), "{text}");
+}
+
+/// Follows `--watch`: `faults` prints the faults of the last report. `far` runs a command as a client behind `lan0`.
+const WATCH: &str = "ip netns 2>/dev/null || true\n\
+    unshare --net sleep 100 & client=$!\nsleep 0.5\nip link set far0 netns $client\n\
+    far() { nsenter --net=/proc/$client/ns/net \"$@\"; }\n\
+    far ip link set far0 up; far ip addr add 192.0.2.2/24 dev far0; far ip route add default via 192.0.2.1\n\
+    trap 'kill $client $watch 2>/dev/null || true' EXIT\n\
+    longhaul --apply 2>&1; $program host longhaul.yaml --clients lan0 --watch --report report.json & watch=$!\n\
+    ask() { far python3 -c 'import socket, sys\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nfor _ in range(4): s.sendto(b\"q\", (sys.argv[1], 53))' $1; }\n\
+    faults() { sed -n '/faults/,$p' report.json; }\n\
+    until_says() { for _ in $(seq 60); do if grep -q \"$1\" report.json 2>/dev/null; then return; fi; ask 198.51.100.53; sleep 0.3; done; echo \"never: $1\"; cat report.json; exit 1; }\n";
+
+#[test]
+fn a_watch_names_dropped_and_redirected_packets_and_rules_that_are_gone_and_the_named_cures_mend_them() {
+    let script = format!(
+        "{WATCH}\
+         until_says '\"faults\": \\[\\]'; ask 198.51.100.53; ask 198.51.100.54; ask 198.51.100.55; sleep 7; faults; echo =====\n\
+         nft add table inet filter; nft 'add chain inet filter input {{ type filter hook input priority 0; policy drop; }}'\n\
+         nft add rule inet filter input ct state established accept; nft add rule inet filter input tcp dport 22 accept\n\
+         until_says '\"dropped\"'; faults; echo =====\n\
+         cure=$(sed -n 's/.*\"cure\": \"\\(.*\\)\"/\\1/p' report.json); sh -c \"$cure\"\n\
+         until_says '\"faults\": \\[\\]'; faults; echo =====\n\
+         nft 'add table ip foreign'; nft 'add chain ip foreign p {{ type nat hook prerouting priority -101; }}'\n\
+         nft add rule ip foreign p tcp dport 80 redirect to :3128\n\
+         until_says '\"redirected\"'; faults; echo =====\n\
+         cure=$(sed -n 's/.*\"cure\": \"\\(.*\\)\"/\\1/p' report.json); sh -c \"$cure\"\n\
+         until_says '\"faults\": \\[\\]'\n\
+         nft flush ruleset; until_says '\"gone\"'; faults"
+    );
+    let Some(text) = on_a_host(CONFIG, &script) else { return };
+    let [well, dropped, mended, redirected, gone] = parts(&text)[..] else { panic!("{text}") };
+    assert!(well.contains("\"faults\": []") && mended.contains("\"faults\": []"), "{text}");
+    assert!(dropped.contains("\"ports\": \"53\"") && dropped.contains("\"by\": \"inet filter input\""), "{dropped}");
+    assert!(dropped.contains("udp dport '{ 53 }' accept"), "{dropped}");
+    assert!(
+        redirected.contains("\"ports\": \"80\"") && redirected.contains("\"by\": \"ip foreign p\""),
+        "{redirected}"
+    );
+    assert!(gone.contains("systemctl restart longhaul-host@lan0"), "{gone}");
+}
+
+#[test]
+fn apply_warns_of_rules_that_drop_or_take_packets_of_clients() {
+    let foreign = "nft add table inet filter; nft 'add chain inet filter input { type filter hook input priority 0; policy drop; }'\n\
+                   nft add rule inet filter input iifname lo accept; nft add rule inet filter input tcp dport 80 accept\n";
+    let Some(text) = on_a_host(CONFIG, &format!("{foreign}longhaul --apply 2>&1")) else { return };
+    assert!(
+        text.contains("warning: the chain `inet filter input` drops packets of clients to port 53, 80, 443"),
+        "{text}"
+    );
+    let open = foreign.replace("policy drop", "policy accept");
+    let Some(text) = on_a_host(CONFIG, &format!("{open}longhaul --apply 2>&1")) else { return };
+    assert!(!text.contains("warning: the chain"), "{text}");
 }

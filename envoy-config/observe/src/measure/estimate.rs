@@ -226,12 +226,18 @@ mod tests {
         };
         Connection {
             id,
+            is_open: true,
             min_rtt_us: None,
             delivery_rate: 0,
             app_limited: false,
             delivered: 0,
             segments: 100,
             sent_again: 1,
+            unacknowledged: 0,
+            received: 0,
+            acknowledged_ms_ago: 0,
+            received_ms_ago: 0,
+            sent_ms_ago: 0,
         }
     }
 

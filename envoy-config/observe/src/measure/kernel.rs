@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_sock_diag::SockDiagMessage;
-use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP};
+use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP, TCP_ESTABLISHED};
 use netlink_packet_sock_diag::inet::nlas::{Nla, TcpInfo};
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags};
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
@@ -20,7 +20,7 @@ const APP_LIMITED: u8 = 1;
 
 /// The identity of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct ConnectionId {
+pub struct ConnectionId {
     /// The address on this machine.
     pub local: SocketAddr,
     /// The other address.
@@ -29,11 +29,13 @@ pub(super) struct ConnectionId {
     pub cookie: [u8; 8],
 }
 
-/// An established connection with its figures.
+/// A connection with its figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Connection {
+pub struct Connection {
     /// Its identity.
     pub id: ConnectionId,
+    /// False if this end closed it, and its last bytes wait for an acknowledgement.
+    pub is_open: bool,
     /// The minimum of the round-trip time, in microseconds. None if nothing was acknowledged yet.
     pub min_rtt_us: Option<u32>,
     /// The last delivery rate, in bytes per second. 0 if there is none.
@@ -47,18 +49,28 @@ pub(super) struct Connection {
     pub segments: u32,
     /// The segments that were sent again.
     pub sent_again: u32,
+    /// The segments that the other end has not acknowledged yet.
+    pub unacknowledged: u32,
+    /// The bytes that came from the other end.
+    pub received: u64,
+    /// The time since the last acknowledgement came, in milliseconds.
+    pub acknowledged_ms_ago: u32,
+    /// The time since the last bytes came, in milliseconds. Without any, the time since the connection was made.
+    pub received_ms_ago: u32,
+    /// The time since the last bytes were sent, in milliseconds. Bytes that are sent again count.
+    pub sent_ms_ago: u32,
 }
 
 /// A socket to the kernel.
 #[derive(Debug)]
-pub(super) struct Kernel(Socket);
+pub struct Kernel(Socket);
 
 impl Kernel {
     /// Opens the socket.
     ///
     /// # Errors
     /// The kernel has no `sock_diag`.
-    pub(crate) fn open() -> io::Result<Self> {
+    pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
         socket.bind_auto()?;
         socket.connect(&NetlinkAddr::new(0, 0))?;
@@ -70,9 +82,23 @@ impl Kernel {
     /// # Errors
     /// The kernel refuses the request.
     pub(crate) fn connections(&self) -> io::Result<Vec<Connection>> {
+        self.dump(0, &StateFlags::ESTABLISHED)
+    }
+
+    /// Returns those whose other end has this port, also those that this end closed and the other end has not
+    /// acknowledged. The kernel leaves out the others, which may be tens of thousands.
+    ///
+    /// # Errors
+    /// The kernel refuses the request.
+    pub fn connections_to(&self, port: u16) -> io::Result<Vec<Connection>> {
+        self.dump(port, &(StateFlags::ESTABLISHED | StateFlags::FIN_WAIT1))
+    }
+
+    /// Returns the connections to `port`, or to any if it is 0.
+    fn dump(&self, port: u16, states: &StateFlags) -> io::Result<Vec<Connection>> {
         let mut connections = Vec::new();
         for (family, any) in [(AF_INET, SocketId::new_v4()), (AF_INET6, SocketId::new_v6())] {
-            self.0.send(&request(family, any), 0)?;
+            self.0.send(&request(family, SocketId { destination_port: port, ..any }, states.clone()), 0)?;
             while self.take_part(&mut connections)? {}
         }
         Ok(connections)
@@ -102,16 +128,10 @@ impl Kernel {
     }
 }
 
-fn request(family: u8, any: SocketId) -> Vec<u8> {
+fn request(family: u8, socket_id: SocketId, states: StateFlags) -> Vec<u8> {
     let mut header = NetlinkHeader::default();
     header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-    let request = InetRequest {
-        family,
-        protocol: IPPROTO_TCP,
-        extensions: ExtensionFlags::INFO,
-        states: StateFlags::ESTABLISHED,
-        socket_id: any,
-    };
+    let request = InetRequest { family, protocol: IPPROTO_TCP, extensions: ExtensionFlags::INFO, states, socket_id };
     let mut message = NetlinkMessage::new(header, SockDiagMessage::InetRequest(request).into());
     message.finalize();
     let mut bytes = vec![0; message.buffer_len()];
@@ -136,12 +156,18 @@ fn connection(response: &InetResponse) -> Option<Connection> {
 fn figures(id: ConnectionId, info: &TcpInfo) -> Connection {
     Connection {
         id,
+        is_open: info.state == TCP_ESTABLISHED,
         min_rtt_us: Some(info.min_rtt).filter(|rtt| !matches!(*rtt, 0 | NO_RTT)),
         delivery_rate: info.delivery_rate,
         app_limited: info.delivery_rate_app_limited & APP_LIMITED != 0,
         delivered: u64::from(info.delivered) * u64::from(info.snd_mss),
         segments: info.segs_out,
         sent_again: info.total_retrans,
+        unacknowledged: info.unacked,
+        received: info.bytes_received,
+        acknowledged_ms_ago: info.last_ack_recv,
+        received_ms_ago: info.last_data_recv,
+        sent_ms_ago: info.last_data_sent,
     }
 }
 
@@ -171,6 +197,13 @@ mod tests {
             assert_eq!(connection.id.remote, client.local_addr().unwrap());
             assert!(connection.min_rtt_us.is_some_and(|rtt| rtt < 1_000_000), "{connection:?}");
             assert!(connection.segments >= 1, "{connection:?}");
+            assert_eq!((connection.received, connection.unacknowledged), (0, 0), "{connection:?}");
+            let to = |port| Kernel::open().unwrap().connections_to(port).unwrap();
+            let (near, far) = (connection.id.remote.port(), connection.id.local.port());
+            assert!(to(near).iter().any(|one| one.id == connection.id), "{connection:?}");
+            assert!(!to(far).iter().any(|one| one.id == connection.id), "{connection:?}");
+            let of_client = to(far).into_iter().find(|one| one.id.local == connection.id.remote).unwrap();
+            assert_eq!(of_client.received, 1000, "{of_client:?}");
         }
     }
 }

@@ -3,15 +3,20 @@
 //! The kernel keeps the minimum round-trip time and the delivery rate of each connection (`tcp_info` in `linux/tcp.h`).
 //! [`kernel`] reads them. [`watched`] chooses the connections that cross the link. [`estimate`] is pure arithmetic
 //! for `longhaul measure`, and [`passive`] for a running box, which reads seldom. [`proposal`] words the `link:` line.
+//! [`silence`] tells that a ground no longer responds.
 
 mod answer;
 mod estimate;
 mod kernel;
 mod passive;
 mod proposal;
+mod silence;
 mod watched;
 
 pub use {
     answer::{Answer, measured},
+    kernel::{Connection, Kernel},
     passive::{Misfit, Noticed, Passive},
+    silence::{Checks, Listening, Silent},
+    watched::Watched,
 };

@@ -1,7 +1,7 @@
 //! Chooses the connections that cross the link.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use longhaul_config::{Host, Intercept, Role, Settings, Sockets};
 
@@ -12,7 +12,7 @@ const WEB_PORTS: [u16; 2] = [80, 443];
 
 /// The connections that cross the link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Watched {
+pub enum Watched {
     /// Those that come in at these ports.
     From(BTreeSet<u16>),
     /// Those that this box opens to one of these ports, at the address beside it if that is known.
@@ -21,7 +21,7 @@ pub(super) enum Watched {
 
 impl Watched {
     /// Returns the choice for `settings`: clients' connections of a single box, or those of a pair's ends.
-    pub(crate) fn of(settings: &Settings) -> Self {
+    pub fn of(settings: &Settings) -> Self {
         match &settings.role {
             Role::Edge => {
                 let listen = &settings.listen;
@@ -61,10 +61,18 @@ impl Watched {
         }
         match self {
             Self::From(ports) => ports.contains(&id.local.port()),
-            Self::To(ends) => ends
-                .iter()
-                .any(|(address, port)| id.remote.port() == *port && address.is_none_or(|address| address == remote)),
+            Self::To(_) => self.leads_to(id.remote),
         }
+    }
+
+    /// Returns true if this box opens connections to `remote` that cross the link.
+    #[must_use]
+    pub fn leads_to(&self, remote: SocketAddr) -> bool {
+        let Self::To(ends) = self else { return false };
+        let is_at = |(address, port): &(Option<IpAddr>, u16)| {
+            remote.port() == *port && address.is_none_or(|address| address == remote.ip())
+        };
+        ends.iter().any(is_at)
     }
 }
 

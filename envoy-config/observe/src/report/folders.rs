@@ -16,6 +16,9 @@ pub fn default_folder(config: &Path) -> PathBuf {
 /// The state folder of `longhaul.service`.
 pub(super) const SERVICE_FOLDER: &str = "/var/lib/longhaul";
 
+/// The folder that `longhaul.service` uses while the disk of the other one is full: below its `RuntimeDirectory=`.
+pub(super) const SERVICE_SPARE_FOLDER: &str = "/run/longhaul-run/state";
+
 /// Returns the default folders of present and past runs: those of this user, and for root those of all users.
 pub(super) fn folders_of_runs() -> Vec<PathBuf> {
     bases().iter().flat_map(|base| folders_in(base)).collect()

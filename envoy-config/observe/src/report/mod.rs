@@ -5,7 +5,10 @@
 
 mod dns;
 mod folders;
+mod host;
 mod pages;
+mod pair;
+mod problems;
 mod set_up;
 
 use std::fs;
@@ -16,13 +19,17 @@ use std::path::{Path, PathBuf};
 use longhaul_config::{AccessLog, Settings};
 use serde::{Deserialize, Serialize};
 
-use folders::{SERVICE_FOLDER, folders_of_runs};
+use folders::{SERVICE_FOLDER, SERVICE_SPARE_FOLDER, folders_of_runs};
+pub(crate) use host::host_faults;
 pub(crate) use set_up::{CacheReport, CertificateReport, LinkReport};
 pub use {
     dns::{DnsReport, ResolverReport},
     folders::default_folder,
+    host::{HostFault, HostReport, host_report},
     pages::{PageLoad, PageReport},
-    set_up::SetUp,
+    pair::{PairReport, Silence},
+    problems::{ProblemKind, ProblemRecord},
+    set_up::{CacheFault, SetUp},
 };
 
 use crate::compare::Compared;
@@ -75,6 +82,18 @@ pub struct RunReport {
     /// The ground in use, as `split.peer` names it. None at an edge, at a ground, and if the ground dials.
     #[serde(default)]
     pub ground: Option<String>,
+    /// The other end of a pair, as this run sees it.
+    #[serde(default)]
+    pub other_end: PairReport,
+    /// The problems that stand, and the last ones that ended. The last one to begin is first.
+    #[serde(default)]
+    pub problems: Vec<ProblemRecord>,
+    /// The reason why the run does not use its state folder.
+    #[serde(default)]
+    pub state_fault: Option<String>,
+    /// The reason why the cache is smaller than configured, or off.
+    #[serde(default)]
+    pub cache_fault: Option<CacheFault>,
     /// The groups of `compare`, as this run measures them. None: it is off.
     #[serde(default)]
     pub compared: Option<Compared>,
@@ -208,7 +227,7 @@ pub fn find(config: Option<&Path>, state: Option<&Path>) -> Result<RunReport, No
 
 /// Returns the run of `longhaul.service`, if this user may read its report.
 fn service() -> Option<RunReport> {
-    read(Path::new(SERVICE_FOLDER)).ok().flatten()
+    [SERVICE_FOLDER, SERVICE_SPARE_FOLDER].into_iter().find_map(|folder| read(Path::new(folder)).ok().flatten())
 }
 
 /// Returns the run of `config` among all that this user may see.

@@ -45,6 +45,17 @@ pub(crate) struct CacheReport {
     pub size_bytes: u64,
 }
 
+/// A cache that the machine has no room for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheFault {
+    /// `cache.dir`
+    pub dir: PathBuf,
+    /// The reason, with a cure.
+    pub why: String,
+    /// The size of the cache in force, in bytes. None: it is off.
+    pub size_bytes: Option<u64>,
+}
+
 /// A certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CertificateReport {

@@ -6,6 +6,7 @@ mod dns;
 mod page;
 mod pair;
 mod parents;
+mod past;
 mod problem;
 mod text;
 mod traffic;
@@ -23,7 +24,8 @@ use crate::compare::Compared;
 use crate::endpoint::page_at;
 use crate::measure::Noticed;
 use crate::report::{
-    CacheReport, CertificateReport, ChildReport, LinkReport, PageReport, Refusal, ResolverReport, RunReport, Sockets,
+    CacheFault, CacheReport, CertificateReport, ChildReport, LinkReport, PageReport, PairReport, ProblemRecord,
+    Refusal, ResolverReport, RunReport, Sockets, host_faults,
 };
 use crate::scrape::Scrape;
 use crate::unix_http::NoPage;
@@ -34,9 +36,11 @@ use longhaul_config::{AccessLog, Validity};
 pub use page::{PageFile, StatusPage};
 use pair::PairStatus;
 use parents::ParentStatus;
+pub use past::PastProblem;
 use problem::Machine;
 use problem::{Problem, Warning};
 use traffic::{Pages, Traffic};
+pub use words::time;
 
 /// The state of a running PEP. Counters start at 0 when the process that counts starts.
 #[derive(Debug, Serialize)]
@@ -47,6 +51,13 @@ pub struct Status {
     /// Facts that may need attention.
     #[serde(serialize_with = "problem::in_words")]
     warnings: Vec<Warning>,
+    /// The problems that stand, and the last ones that ended, as `longhaul run` recorded them. The last one to begin is
+    /// first.
+    last_problems: Vec<PastProblem>,
+    /// The host name of this machine.
+    host: String,
+    /// The time of this state, in seconds since 1970.
+    at: u64,
     /// The version of `longhaul run`.
     version: String,
     /// Its process.
@@ -93,10 +104,16 @@ pub struct Status {
     last_pages: Vec<PageReport>,
     /// The cache on disk, as configured; None without one.
     cache: Option<CacheReport>,
+    /// The reason why the run does not use its state folder.
+    state_fault: Option<String>,
+    /// The reason why the cache is smaller than configured, or off.
+    cache_fault: Option<CacheFault>,
     /// The caching proxies of `cache.parent`; none without one, and if Envoy does not respond.
     parents: Vec<ParentStatus>,
     /// The ground in use, as `split.peer` names it. None at an edge and at a ground.
     ground: Option<String>,
+    /// The other end of a pair, as `longhaul run` sees it.
+    other_end: PairReport,
     /// The other end of a pair; None for a box alone, and if Envoy does not respond.
     pair: Option<PairStatus>,
     /// Counters of CoreDNS; None if `listen.dns` or `listen.metrics` is off, or if it does not respond.
@@ -160,6 +177,7 @@ pub fn gather(run: RunReport) -> Status {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let machine = Machine {
         now_s: i64::try_from(now).unwrap_or(i64::MAX),
+        host_faults: host_faults(&run.file, now),
         missing_addresses: run.set_up.proxy_addresses.iter().copied().filter(|at| is_missing(*at)).collect(),
         log_free: log_folder(&run.access_log).and_then(|folder| free_disk(folder).ok()).map(Bytes),
         cache_free: run.set_up.cache.as_ref().and_then(|cache| free_disk(&cache.dir).ok()).map(Bytes),
@@ -214,6 +232,9 @@ impl Status {
         Self {
             problems: Vec::new(),
             warnings: Vec::new(),
+            last_problems: run.problems.into_iter().map(|one| PastProblem::of(one, now)).collect(),
+            host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            at: now,
             version: run.version,
             pid: run.pid,
             draining: run.draining,
@@ -242,14 +263,31 @@ impl Status {
             traffic: None,
             last_pages: run.pages,
             cache: run.set_up.cache,
+            state_fault: run.state_fault,
+            cache_fault: run.cache_fault,
             parents: Vec::new(),
             ground: run.ground,
+            other_end: run.other_end,
             pair: None,
             dns: None,
             resolvers: run.dns.resolvers,
             every_query_fails: run.dns.every_query_fails,
             listen: run.listen,
         }
+    }
+
+    /// Returns the present problems as records that begin now, or when the problem itself says.
+    pub fn present(&self) -> Vec<ProblemRecord> {
+        let record = |problem: &Problem| {
+            let (kind, of) = problem.identity();
+            let before = match problem {
+                Problem::GroundSilent { for_s, .. } => *for_s,
+                _ => 0,
+            };
+            let began = self.at.saturating_sub(before);
+            ProblemRecord { kind, of, text: problem.lasting_words(), began, ended: None }
+        };
+        self.problems.iter().map(record).collect()
     }
 
     /// Queries Envoy and CoreDNS. Their own sockets refuse other users of this machine, who read `listen.metrics`.

@@ -10,6 +10,7 @@ use minijinja::{AutoEscape, Environment, context};
 use url_mapping::{Reason, Refusal};
 use url_rewriting::BailOut;
 
+use super::past::utc;
 use super::words::{millis, size, time};
 use super::{Status, gather};
 use crate::report::RunReport;
@@ -68,6 +69,7 @@ fn html(status: &Status) -> Result<String, minijinja::Error> {
     environment.add_filter("size", size);
     environment.add_filter("meaning", meaning);
     environment.add_filter("millis", millis);
+    environment.add_filter("utc", utc);
     let template = environment.template_from_str(TEMPLATE)?;
     template.render(context! { s => minijinja::value::Serde(status) })
 }
@@ -85,18 +87,43 @@ fn meaning(label: &str, of: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::PastProblem;
     use super::super::tests::{compared, healthy, hostile};
     use super::*;
+    use crate::report::{ProblemKind, ProblemRecord};
 
     #[test]
     fn a_page_says_that_everything_works_or_what_does_not() {
         for role in ["edge", "remote", "ground"] {
             let page = html(&healthy(role)).unwrap();
             assert!(
-                page.contains("Everything works.") && page.contains(&format!("<title>Longhaul {role}: ok</title>"))
+                page.contains("Everything works.") && page.contains(&format!(": Longhaul {role}: ok</title>")),
+                "{page}"
             );
-            assert!(!page.contains("Problem:"));
+            assert!(!page.contains("Problem:") && !page.contains("Last problems"), "{page}");
         }
+    }
+
+    #[test]
+    fn the_sockets_of_a_key_stand_in_one_line() {
+        let mut status = healthy("edge");
+        status.listen.http = serde_json::from_str(r#"["0.0.0.0:80","[::]:80"]"#).unwrap();
+        status.listen.status = Some("127.0.0.1:9900".parse().unwrap());
+        let page = html(&status).unwrap();
+        assert!(page.contains(">0.0.0.0:80, [::]:80</td>") && page.contains(">127.0.0.1:9900</td>"), "{page}");
+    }
+
+    #[test]
+    fn the_last_problems_stand_with_their_times() {
+        let mut status = healthy("remote");
+        let kind = ProblemKind::LinkSilent;
+        let record =
+            |began, ended| ProblemRecord { kind, of: String::new(), text: "the silence".to_owned(), began, ended };
+        status.last_problems =
+            vec![PastProblem::of(record(600, None), 609), PastProblem::of(record(60, Some(112)), 609)];
+        let page = html(&status).unwrap();
+        assert!(page.contains(r"1970-01-01T00:10:00Z</th><td>9 s so far</td><td>the silence</td>"), "{page}");
+        assert!(page.contains(r"1970-01-01T00:01:00Z</th><td>52 s</td><td>the silence</td>"), "{page}");
     }
 
     #[test]

@@ -10,7 +10,8 @@ use serde::Serializer;
 
 use super::{Child, Status};
 use crate::OpenFiles;
-use crate::measure::Misfit;
+use crate::measure::{Misfit, Silent};
+use crate::report::{CacheFault, HostFault, ProblemKind, Silence};
 
 /// A disk with less room than Envoy writes at once loses lines of the access log.
 const LOG_FULL: Bytes = Bytes(64 << 10);
@@ -33,8 +34,19 @@ pub(super) enum Problem {
     #[error("the present files were refused; an earlier configuration is in force: `longhaul check` shows the reason")]
     ChangeRefused,
     /// The pair is cut.
-    #[error("the ground does not respond: clients of this remote have no connection over the link")]
-    GroundDown,
+    #[error("the ground does not respond: {}", why.as_deref().unwrap_or("clients of this remote have no connection over the link"))]
+    GroundDown {
+        /// The reason why the last handshake failed, with its cure.
+        why: Option<String>,
+    },
+    /// The link or the ground is silent.
+    #[error("the ground has not responded for {for_s} s: {}", silence(*kind))]
+    GroundSilent {
+        /// The part that is silent.
+        kind: Silent,
+        /// The time of the silence, in seconds.
+        for_s: u64,
+    },
     /// No caching proxy responds.
     #[error("no proxy of `cache.parent` responds: requests over http fail")]
     ParentsDown,
@@ -75,6 +87,20 @@ pub(super) enum Problem {
         /// The address.
         address: IpAddr,
     },
+    /// The disk of the state folder is full, or read-only.
+    #[error("{0}. Make room there, and then: systemctl restart longhaul")]
+    StateElsewhere(String),
+    /// The packet rules do not lead clients to the listeners.
+    #[error("{}", packets(clients, fault))]
+    Packets {
+        /// The interface to the clients.
+        clients: String,
+        /// The fault.
+        fault: HostFault,
+    },
+    /// The machine has no room for the cache.
+    #[error("the cache is {}: {}. With room, it is complete again within 30 s", size(.0.size_bytes), .0.why)]
+    CacheCut(CacheFault),
     /// The cache cannot grow to its size. Envoy aborts the responses that it caches on a full disk.
     #[error(
         "the disk of {} has {free} left and the cache holds {held}, but `cache.size` is {size}: on a full disk, responses break off",
@@ -102,6 +128,56 @@ pub(super) enum Problem {
         /// The file.
         file: PathBuf,
     },
+}
+
+impl Problem {
+    /// Returns its kind, and the part that has it. Both stay the same until it ends.
+    pub(super) fn identity(&self) -> (ProblemKind, String) {
+        match self {
+            Self::Draining => (ProblemKind::Draining, String::new()),
+            Self::ChildDown { name, .. } => (ProblemKind::ProgramDown, (*name).to_owned()),
+            Self::ChangeRefused => (ProblemKind::ChangeRefused, String::new()),
+            Self::GroundDown { .. } => (ProblemKind::GroundDown, String::new()),
+            Self::GroundSilent { kind: Silent::Link, .. } => (ProblemKind::LinkSilent, String::new()),
+            Self::GroundSilent { kind: Silent::Program, .. } => (ProblemKind::GroundSilent, String::new()),
+            Self::ParentsDown => (ProblemKind::ParentsDown, String::new()),
+            Self::NotSteering { .. } => (ProblemKind::NotSteering, String::new()),
+            Self::ListRefused { file } => (ProblemKind::ListRefused, file.clone()),
+            Self::ResolverDown { address } => (ProblemKind::ResolverDown, address.to_string()),
+            Self::EveryQueryFails => (ProblemKind::EveryQueryFails, String::new()),
+            Self::Certificate { of, .. } => (ProblemKind::Certificate, of.clone()),
+            Self::AddressMissing { address } => (ProblemKind::AddressMissing, address.to_string()),
+            Self::Packets { clients, fault: HostFault::Gone { .. } } => (ProblemKind::RulesGone, clients.clone()),
+            Self::Packets { clients, fault: HostFault::Dropped { .. } } => {
+                (ProblemKind::PacketsDropped, clients.clone())
+            }
+            Self::Packets { clients, fault: HostFault::Redirected { .. } } => {
+                (ProblemKind::PacketsRedirected, clients.clone())
+            }
+            Self::CacheDisk { .. } => (ProblemKind::CacheDisk, String::new()),
+            Self::AccessLog { .. } => (ProblemKind::AccessLog, String::new()),
+            Self::AccessLogDisk { .. } => (ProblemKind::AccessLogDisk, String::new()),
+            Self::StateElsewhere(_) => (ProblemKind::StateElsewhere, String::new()),
+            Self::CacheCut(_) => (ProblemKind::CacheCut, String::new()),
+        }
+    }
+
+    /// Returns its words without figures that change while it stands.
+    pub(super) fn lasting_words(&self) -> String {
+        match self {
+            Self::GroundSilent { kind, .. } => format!("the ground does not respond: {}", silence(*kind)),
+            Self::CacheDisk { dir, size, .. } => {
+                format!("the disk of {} has no room for `cache.size` {size}", dir.display())
+            }
+            Self::Packets { clients, fault: HostFault::Dropped { ports, by, cure, .. } } => {
+                format!(
+                    "packets of clients behind {clients} to port {ports} do not arrive: {} drops them. {cure}",
+                    firewall(by.as_deref())
+                )
+            }
+            other => other.to_string(),
+        }
+    }
 }
 
 /// A fact that may need attention, and that does not hinder clients now.
@@ -160,6 +236,8 @@ pub(super) struct Machine {
     pub(super) missing_addresses: Vec<IpAddr>,
     /// The free bytes of the access log's disk.
     pub(super) log_free: Option<Bytes>,
+    /// The faults of the packet rules, with the interface to the clients.
+    pub(super) host_faults: Vec<(String, HostFault)>,
     /// The free bytes of the cache's disk.
     pub(super) cache_free: Option<Bytes>,
 }
@@ -172,20 +250,20 @@ pub(super) fn problems(status: &Status, machine: &Machine) -> Vec<Problem> {
     }
     let down = |name, child: &Child| (!child.up).then(|| Problem::ChildDown { name, last_end: child.last_end.clone() });
     let refused = status.config.refused.as_ref().is_some_and(|refused| refused.standing);
-    // Only a remote needs the other end. A ground may wait for remotes for any time.
-    let cut = status.role == "remote" && status.pair.as_ref().is_some_and(|pair| !pair.up);
     let mut found: Vec<Problem> = Vec::new();
     found.extend(down("Envoy", &status.envoy));
     found.extend(down("CoreDNS", &status.coredns));
     found.extend(status.images.as_ref().and_then(|images| down("longhaul-images", images)));
     found.extend(refused.then_some(Problem::ChangeRefused));
-    found.extend(cut.then_some(Problem::GroundDown));
+    found.extend(ground(status, machine));
     let no_parent = !status.parents.is_empty() && status.parents.iter().all(|parent| !parent.up);
     found.extend(no_parent.then_some(Problem::ParentsDown));
     let resolvers = status.resolvers.iter().filter(|resolver| !resolver.up);
     found.extend(resolvers.map(|resolver| Problem::ResolverDown { address: resolver.address }));
     // Silent resolvers explain failed queries.
-    let silent = found.iter().any(|problem| matches!(problem, Problem::ResolverDown { .. } | Problem::GroundDown));
+    let silent = found.iter().any(|problem| {
+        matches!(problem, Problem::ResolverDown { .. } | Problem::GroundDown { .. } | Problem::GroundSilent { .. })
+    });
     found.extend((status.every_query_fails && !silent).then_some(Problem::EveryQueryFails));
     let missing = machine.missing_addresses.iter().filter(|address| status.is_unreachable(**address) == Some(true));
     found.extend(missing.map(|address| Problem::AddressMissing { address: *address }));
@@ -199,6 +277,10 @@ pub(super) fn problems(status: &Status, machine: &Machine) -> Vec<Problem> {
         let bad = matches!(left, Lifetime::NotYet | Lifetime::Ending { .. } | Lifetime::Expired);
         bad.then(|| Problem::Certificate { of: certificate.of.clone(), file: certificate.file.clone(), left })
     }));
+    let of_host = machine.host_faults.iter().cloned();
+    found.extend(of_host.map(|(clients, fault)| Problem::Packets { clients, fault }));
+    found.extend(status.state_fault.clone().map(Problem::StateElsewhere));
+    found.extend(status.cache_fault.clone().map(Problem::CacheCut));
     found.extend(cache_disk(status, machine));
     found.extend(access_log(status, machine));
     found
@@ -210,6 +292,48 @@ fn access_log(status: &Status, machine: &Machine) -> Option<Problem> {
     }
     let AccessLog::File(file) = &status.access_log else { return None };
     (machine.log_free? < LOG_FULL).then(|| Problem::AccessLogDisk { file: file.clone() })
+}
+
+/// Only a remote needs the other end. A ground may wait for remotes for any time.
+fn ground(status: &Status, machine: &Machine) -> Option<Problem> {
+    let pair = status.pair.as_ref().filter(|_| status.role == "remote")?;
+    if let Some(Silence { kind, since }) = status.other_end.silence {
+        let now = u64::try_from(machine.now_s).unwrap_or(0);
+        return Some(Problem::GroundSilent { kind, for_s: now.saturating_sub(since) });
+    }
+    (!pair.up).then(|| Problem::GroundDown { why: status.other_end.handshake.clone() })
+}
+
+fn silence(kind: Silent) -> &'static str {
+    match kind {
+        Silent::Link => "nothing comes back over the link. Look at the modem, and whether the ground's machine runs",
+        Silent::Program => {
+            "its machine acknowledges, and Longhaul there does not. At the ground: systemctl restart longhaul"
+        }
+    }
+}
+
+fn packets(clients: &str, fault: &HostFault) -> String {
+    match fault {
+        HostFault::Gone { cure } => {
+            format!("the packet rules for {clients} are gone, and clients pass this box by: {cure}")
+        }
+        HostFault::Dropped { packets, ports, by, cure } => format!(
+            "the last {packets} packets of clients behind {clients} to port {ports} did not arrive: {} drops them. Let them in: {cure}",
+            firewall(by.as_deref())
+        ),
+        HostFault::Redirected { ports, by, cure } => format!(
+            "the chain `{by}` takes packets of clients behind {clients} to port {ports} before the rules of Longhaul: {cure}"
+        ),
+    }
+}
+
+fn firewall(by: Option<&str>) -> String {
+    by.map_or_else(|| "another firewall".to_owned(), |by| format!("the chain `{by}`"))
+}
+
+fn size(of: Option<u64>) -> String {
+    of.map_or_else(|| "off".to_owned(), |bytes| format!("only {}", Bytes(bytes)))
 }
 
 fn cache_disk(status: &Status, machine: &Machine) -> Option<Problem> {

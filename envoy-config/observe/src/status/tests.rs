@@ -3,8 +3,10 @@ use longhaul_config::Lifetime;
 use super::*;
 use crate::Endpoint;
 use crate::compare::{Difference, Differences, Figures, Median};
-use crate::measure::Misfit;
-use crate::report::{DnsReport, PageLoad, SetUp};
+use crate::measure::{Misfit, Silent};
+use crate::report::{
+    CacheFault, DnsReport, HostFault, PageLoad, PairReport, ProblemKind, ProblemRecord, SetUp, Silence,
+};
 
 const DAY_S: i64 = 24 * 60 * 60;
 const PROXY: &str = "198.51.100.12";
@@ -37,6 +39,10 @@ fn report(role: &str) -> RunReport {
         dns: DnsReport::default(),
         link: Noticed::default(),
         ground: None,
+        other_end: PairReport::default(),
+        problems: Vec::new(),
+        state_fault: None,
+        cache_fault: None,
         compared: None,
         pages: Vec::new(),
         access_log: longhaul_config::AccessLog::Off,
@@ -75,6 +81,9 @@ pub(super) fn hostile(text: &str) -> Status {
     let mut load = PageLoad::parse("200 - 1 1 cut -").unwrap();
     load.left = vec![(text.to_owned(), 1)];
     load.bail_out = Some(text.to_owned());
+    let (kind, of) = (ProblemKind::Certificate, text.to_owned());
+    let record = ProblemRecord { kind, of, text: text.to_owned(), began: 0, ended: None };
+    status.last_problems = vec![PastProblem::of(record, 0)];
     status.last_pages = vec![PageReport { number: 1, load }];
     status.problems = problems(&status, &Machine { now_s: 89 * DAY_S, ..here() });
     status
@@ -158,11 +167,47 @@ fn a_box_that_drains_has_that_problem_alone() {
 
 #[test]
 fn only_a_remote_has_a_problem_without_its_other_end() {
-    for (role, expected) in [("remote", vec![Problem::GroundDown]), ("ground", Vec::new())] {
+    for (role, expected) in [("remote", vec![Problem::GroundDown { why: None }]), ("ground", Vec::new())] {
         let mut status = healthy(role);
         status.pair = PairStatus::of(role, &Scrape::default());
         assert_eq!(problems(&status, &here()), expected, "{role}");
     }
+}
+
+#[test]
+fn a_silence_is_named_with_its_time_and_a_refused_handshake_with_its_reason() {
+    let mut status = healthy("remote");
+    let piped = "envoy_cluster_membership_healthy{envoy_cluster_name=\"pipe\"} 1\nenvoy_cluster_upstream_cx_active{envoy_cluster_name=\"pipe\"} 2\n";
+    status.pair = PairStatus::of("remote", &Scrape::parse(piped));
+    let machine = Machine { now_s: 109, ..here() };
+    assert_eq!(problems(&status, &machine), []);
+    status.other_end.silence = Some(Silence { kind: Silent::Link, since: 100 });
+    (status.at, status.problems) = (109, problems(&status, &machine));
+    let words = status.problems[0].to_string();
+    assert!(words.starts_with("the ground has not responded for 9 s: nothing comes back"), "{words}");
+    // Envoy still has its connections, and gives them up later. The problem stays the same one.
+    let first = status.present();
+    assert_eq!((first[0].kind, first[0].began), (ProblemKind::LinkSilent, 100));
+    status.pair = PairStatus::of("remote", &Scrape::default());
+    (status.at, status.problems) = (150, problems(&status, &Machine { now_s: 150, ..here() }));
+    assert_eq!(status.present(), first);
+    status.other_end = PairReport { silence: None, handshake: Some("its certificate has expired".to_owned()) };
+    let [down] = problems(&status, &machine).try_into().unwrap();
+    assert_eq!(down.to_string(), "the ground does not respond: its certificate has expired");
+}
+
+#[test]
+fn every_kind_of_problem_has_a_label_of_its_own_that_is_read_again() {
+    let mut labels: Vec<&str> = ProblemKind::ALL.iter().map(|kind| kind.label()).collect();
+    for kind in ProblemKind::ALL {
+        let text = serde_json::to_string(kind).unwrap();
+        assert_eq!(text, format!("{:?}", kind.label()));
+        assert_eq!(serde_json::from_str::<ProblemKind>(&text).unwrap(), *kind);
+    }
+    assert_eq!(serde_json::from_str::<ProblemKind>("\"of_tomorrow\"").unwrap(), ProblemKind::Other);
+    labels.sort_unstable();
+    labels.dedup();
+    assert_eq!(labels.len(), ProblemKind::ALL.len());
 }
 
 #[test]
@@ -212,6 +257,48 @@ fn a_refused_list_is_a_problem_with_its_file() {
     assert_eq!(judged(&mut status, 0), [""; 0]);
     let [problem] = &judged(&mut status, 1)[..] else { panic!("one problem") };
     assert!(problem.contains("the list /etc/names.txt is refused"), "{problem}");
+}
+
+#[test]
+fn a_fault_of_the_packet_rules_is_a_problem_with_its_cure() {
+    let mut status = healthy("edge");
+    let mut judged = |fault| {
+        let machine = Machine { host_faults: vec![("lan0".to_owned(), fault)], ..here() };
+        status.problems = problems(&status, &machine);
+        (status.problems[0].to_string(), status.present()[0].clone())
+    };
+    let cure = "systemctl restart longhaul-host@lan0".to_owned();
+    let (words, record) = judged(HostFault::Gone { cure });
+    let gone = "the packet rules for lan0 are gone, and clients pass this box by: systemctl restart longhaul-host@lan0";
+    assert_eq!((words.as_str(), record.kind, record.of.as_str()), (gone, ProblemKind::RulesGone, "lan0"));
+    let dropped = |packets, by: Option<&str>| HostFault::Dropped {
+        packets,
+        ports: "53".to_owned(),
+        by: by.map(str::to_owned),
+        cure: "ufw allow".to_owned(),
+    };
+    let (words, first) = judged(dropped(7, Some("ip filter INPUT")));
+    assert_eq!(
+        words,
+        "the last 7 packets of clients behind lan0 to port 53 did not arrive: the chain `ip filter INPUT` drops them. \
+         Let them in: ufw allow"
+    );
+    let (words, second) = judged(dropped(9, Some("ip filter INPUT")));
+    assert!(words.starts_with("the last 9 packets"), "{words}");
+    assert_eq!(first, second, "the record has no figures that change");
+    assert!(judged(dropped(7, None)).0.contains("another firewall drops them"));
+}
+
+#[test]
+fn a_cache_without_room_is_a_problem_with_the_reason() {
+    let mut status = healthy("edge");
+    let judged = |status: &mut Status, size_bytes| {
+        let why = "no room".to_owned();
+        status.cache_fault = Some(CacheFault { dir: PathBuf::from("/var/cache/longhaul"), why, size_bytes });
+        problems(status, &here())[0].to_string()
+    };
+    assert!(judged(&mut status, None).starts_with("the cache is off: no room."));
+    assert!(judged(&mut status, Some(64 << 20)).starts_with("the cache is only 64mib: no room."));
 }
 
 #[test]

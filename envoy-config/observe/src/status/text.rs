@@ -24,6 +24,7 @@ pub(super) fn text(status: &Status) -> String {
         let first = refused.why.lines().next().unwrap_or_default();
         rows.push(row("last refused", &format!("{first}{}", if refused.standing { "" } else { " (fixed since)" })));
     }
+    rows.extend(status.last_problems.iter().take(TOP).map(|problem| row("last problem", &problem.words())));
     rows.push(row("Envoy", &child(&status.envoy)));
     rows.push(row("CoreDNS", &child(&status.coredns)));
     rows.extend(status.images.as_ref().map(|images| row("images", &child(images))));

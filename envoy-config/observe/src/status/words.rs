@@ -1,7 +1,7 @@
 //! Numbers in words, for the terminal and the page.
 
 /// Returns a time in its two largest units.
-pub(super) fn time(seconds: u64) -> String {
+pub fn time(seconds: u64) -> String {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
     match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds} s"),

@@ -14,7 +14,7 @@ mod siblings;
 
 pub use {
     machine::{ClientInterface, Machine, SYSCTLS},
-    nft::TABLE,
+    nft::{Counted, TABLE, counted},
     plan::{Action, Plan, Step, plan},
     routes::device_of_neighbour,
     script::script,

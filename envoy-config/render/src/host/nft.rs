@@ -17,12 +17,42 @@ pub(super) const MARK: u32 = 0x10_4a;
 /// The mark of packets that pass untouched. Rules of other programs set it, before [`TABLE`] sees the packet.
 const PASSES: u32 = 0x10_4b;
 
+/// The order of the chain that counts arrivals: behind the chains of every firewall.
+const LAST: i32 = 1000;
+
+/// A port of other hosts whose packets are led to a listener. Two counters of the table tell whether they arrive:
+/// `to_PORT` counts those that are led there, and `at_PORT` those that got past every other firewall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counted {
+    /// The port of other hosts.
+    pub from: u16,
+    /// The port of the listener.
+    pub to: u16,
+    /// True if UDP is led there, too.
+    pub udp: bool,
+}
+
+/// Returns the ports whose packets are counted.
+#[must_use]
+pub fn counted(settings: &Settings) -> Vec<Counted> {
+    let listen = &settings.listen;
+    let of = |from, sockets: &Option<Sockets>| {
+        sockets.as_ref().map(|sockets| Counted { from, to: sockets.port(), udp: from == 53 })
+    };
+    if listen.intercept == Intercept::None {
+        return Vec::new();
+    }
+    [of(80, &Some(listen.http.clone())), of(443, &listen.tls), of(53, &listen.dns)].into_iter().flatten().collect()
+}
+
 /// Returns the rule set for the clients of `machine`. Loading it again replaces it.
 pub(super) fn rules(settings: &Settings, machine: &Machine) -> String {
     let listen = &settings.listen;
     let clients = machine.clients_in_nft();
     let clients = clients.as_str();
     let mut out = format!("table {TABLE}\ndelete table {TABLE}\n\ntable {TABLE} {{\n");
+    let counted = counted(settings);
+    out.push_str(&counters(&counted));
     let mut chain = |text: String| {
         let _ = writeln!(out, "{text}");
     };
@@ -35,13 +65,17 @@ pub(super) fn rules(settings: &Settings, machine: &Machine) -> String {
     match listen.intercept {
         Intercept::None => {}
         Intercept::Redirect => {
-            chain(intercept(clients, "nat", "dstnat", &(pass + &redirects(&[&web[..], &dns[..]].concat()))));
+            let listeners = [&web[..], &dns[..]].concat();
+            chain(intercept(clients, "nat", "dstnat", &own(&listeners), &(pass + &redirects(&listeners))));
         }
         Intercept::Tproxy => {
-            chain(intercept(clients, "filter", "mangle", &tproxies(&web, &pass)));
+            chain(intercept(clients, "filter", "mangle", "", &tproxies(&web, &pass)));
             // CoreDNS's sockets are not transparent, so DNS is always redirected.
             if !dns.is_empty() {
-                chain(intercept(clients, "nat", "dstnat", &redirects(&dns)).replace("chain intercept", "chain names"));
+                chain(
+                    intercept(clients, "nat", "dstnat", &own(&dns), &redirects(&dns))
+                        .replace("chain intercept", "chain names"),
+                );
             }
         }
     }
@@ -55,16 +89,53 @@ pub(super) fn rules(settings: &Settings, machine: &Machine) -> String {
         chain(challenges(&machine.clients_and(&["lo"]), socket));
     }
     chain(guard(settings, &machine.clients_and(&["lo"])));
+    if !counted.is_empty() {
+        chain(arrived(clients, &counted));
+    }
     out.push_str("}\n");
     out
 }
 
-/// Returns a chain for the packets that clients send to other hosts.
-fn intercept(clients: &str, kind: &str, priority: &str, rules: &str) -> String {
+fn counters(counted: &[Counted]) -> String {
+    let pair = |one: &Counted| format!("\tcounter to_{0} {{ }}\n\tcounter at_{0} {{ }}\n", one.from);
+    counted.iter().map(pair).collect()
+}
+
+/// Returns the chain that counts what arrives at the listeners. It decides nothing. A packet under TPROXY has the port of
+/// the other host there.
+fn arrived(clients: &str, counted: &[Counted]) -> String {
+    let rule = |one: &Counted| {
+        let ports = if one.from == one.to { one.to.to_string() } else { format!("{{ {}, {} }}", one.from, one.to) };
+        let of = |protocol| format!("\t\tct state new {protocol} dport {ports} counter name at_{}\n", one.from);
+        of("tcp") + &if one.udp { of("udp") } else { String::new() }
+    };
+    format!(
+        "\tchain arrived {{\n\
+         \t\ttype filter hook input priority {LAST}; policy accept;\n\n\
+         \t\tiifname != {clients} accept\n\
+         {}\t}}",
+        counted.iter().map(rule).collect::<String>()
+    )
+}
+
+/// Returns the rules that count packets to listeners at addresses of this host.
+fn own(listeners: &[Listener]) -> String {
+    let rule = |listener: &Listener| {
+        let Listener { from, to, .. } = *listener;
+        let count = |protocol| format!("\t\tfib daddr type local {protocol} dport {to} counter name to_{from}\n");
+        let udp = if from == 53 { count("udp") } else { String::new() };
+        count("tcp") + &udp
+    };
+    listeners.iter().map(rule).collect()
+}
+
+/// Returns a chain for the packets that clients send to other hosts. `own` are rules for those to this host.
+fn intercept(clients: &str, kind: &str, priority: &str, own: &str, rules: &str) -> String {
     format!(
         "\tchain intercept {{\n\
          \t\ttype {kind} hook prerouting priority {priority}; policy accept;\n\n\
          \t\tiifname != {clients} accept\n\
+         {own}\
          \t\t# another program's rules keep these away, such as a captive portal's\n\
          \t\tmeta mark {PASSES:#x} accept\n\
          \t\t# what is meant for this host is here already\n\
@@ -83,7 +154,8 @@ fn redirects(listeners: &[Listener]) -> String {
                              \t\ttcp flags & (fin | syn | rst | ack) != syn accept\n";
     let rule = |listener: &Listener| {
         let (family, Listener { from, to, .. }) = (listener.family(), *listener);
-        let redirect = |protocol| format!("\t\t{family}{protocol} dport {from} redirect to :{to}\n");
+        let redirect =
+            |protocol| format!("\t\t{family}{protocol} dport {from} counter name to_{from} redirect to :{to}\n");
         let udp = if from == 53 { redirect("udp") } else { String::new() };
         redirect("tcp") + &udp
     };
@@ -98,7 +170,11 @@ fn tproxies(listeners: &[Listener], pass: &str) -> String {
     let begun = if pass.is_empty() { String::new() } else { keep("socket wildcard 0 ") };
     let rules = |listener: &Listener| {
         let Listener { from, to, .. } = *listener;
-        let rule = |family| format!("\t\ttcp dport {from} tproxy {family} to :{to} meta mark set {MARK:#x} accept\n");
+        let rule = |family| {
+            format!(
+                "\t\ttcp dport {from} counter name to_{from} tproxy {family} to :{to} meta mark set {MARK:#x} accept\n"
+            )
+        };
         listener.families().map(rule).collect::<String>()
     };
     [begun, pass.to_owned(), keep("")].into_iter().chain(listeners.iter().map(rules)).collect()

@@ -19,18 +19,22 @@ use crate::run::{Fact, Weight, facts};
 use crate::terminal::{stderr_has_colours, width};
 
 #[derive(clap::Args)]
+#[allow(clippy::struct_excessive_bools, reason = "options of a command")]
 pub(super) struct Arguments {
     #[command(flatten)]
     config: ConfigFile,
     /// Print every derived value with its formula
     #[arg(long, conflicts_with = "json")]
     all: bool,
-    /// Refuse what does not fit this machine: addresses, ports in use, disk, kernel, programs
+    /// Refuse what does not fit this machine: addresses, ports in use, kernel, programs
     #[arg(long)]
     here: bool,
     /// Print everything as JSON, also for a refused file
     #[arg(long)]
     json: bool,
+    /// Print nothing about a right file but its warnings
+    #[arg(long, conflicts_with_all = ["all", "json"])]
+    quiet: bool,
     #[arg(long, value_name = "DIR", help = "The state folder that `run` would get")]
     state: Option<PathBuf>,
 }
@@ -81,6 +85,9 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         let problems = if errors == 1 { "1 problem".to_owned() } else { format!("{errors} problems") };
         eprintln!("{file}: does not fit this machine, {problems}; nothing was started or changed");
         return Err(FAILED);
+    }
+    if arguments.quiet {
+        return Ok(());
     }
     if arguments.all {
         return print(&describe(&file, &loaded.settings, &derived, width()));

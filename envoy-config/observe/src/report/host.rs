@@ -1,0 +1,116 @@
+//! The report of `longhaul host --watch` on the packet rules, for `longhaul status`.
+//!
+//! A run has no right to read packet rules (`CAP_NET_ADMIN`). So a small service of its own reads them, and writes a report
+//! that everybody may read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// The folder with a folder for each interface to clients. Only root makes folders in /run.
+const HOST_REPORTS: &str = "/run/longhaul-host-watch";
+/// The name of a report.
+const REPORT: &str = "report.json";
+/// The age in seconds beyond which a report says nothing.
+const FRESH_S: u64 = 20;
+/// The longest report that is read, in bytes.
+const MAX_BYTES: u64 = 1 << 16;
+
+/// The state of the packet rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostReport {
+    /// The time of the report, in seconds since 1970.
+    pub at: u64,
+    /// The configuration file of the rules.
+    pub file: PathBuf,
+    /// The interface to the clients.
+    pub clients: String,
+    /// Their faults.
+    pub faults: Vec<HostFault>,
+}
+
+/// A fault of the packet rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostFault {
+    /// The rules are not loaded any more.
+    Gone {
+        /// The command that loads them.
+        cure: String,
+    },
+    /// Packets were led to listeners, and none arrived.
+    Dropped {
+        /// The packets since the last one that arrived.
+        packets: u64,
+        /// The ports of the listeners, with the protocol: `53 (UDP)`.
+        ports: String,
+        /// The chain that drops them, if it is known.
+        by: Option<String>,
+        /// The commands that let them in.
+        cure: String,
+    },
+    /// A foreign chain takes the packets before the rules see them.
+    Redirected {
+        /// The ports.
+        ports: String,
+        /// The chain.
+        by: String,
+        /// The command that removes its rule.
+        cure: String,
+    },
+}
+
+/// Returns the default path of the report on the rules for this interface.
+pub fn host_report(clients: &str) -> PathBuf {
+    Path::new(HOST_REPORTS).join(clients).join(REPORT)
+}
+
+/// Returns the present faults of all rules for the configuration `file`, with the interface to the clients.
+pub(crate) fn host_faults(file: &Path, now: u64) -> Vec<(String, HostFault)> {
+    faults_below(Path::new(HOST_REPORTS), file, now)
+}
+
+fn faults_below(folder: &Path, file: &Path, now: u64) -> Vec<(String, HostFault)> {
+    let same = |other: &Path| other == file || fs::canonicalize(other).is_ok_and(|path| Some(path) == real(file));
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let reports = entries.filter_map(|entry| {
+        let path = entry.path().join(REPORT);
+        let is_small =
+            fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_BYTES);
+        let text = is_small.then(|| fs::read_to_string(&path).ok())??;
+        serde_json::from_str::<HostReport>(&text).ok()
+    });
+    let mut fresh: Vec<HostReport> =
+        reports.filter(|report| now.saturating_sub(report.at) <= FRESH_S && same(&report.file)).collect();
+    fresh.sort_by(|one, other| one.clients.cmp(&other.clients));
+    fresh.into_iter().flat_map(|one| one.faults.into_iter().map(move |fault| (one.clients.clone(), fault))).collect()
+}
+
+fn real(file: &Path) -> Option<PathBuf> {
+    fs::canonicalize(file).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_fresh_report_of_the_same_file_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let gone = || HostFault::Gone { cure: "again".to_owned() };
+        let report = |clients: &str, at, file: &str| {
+            let report = HostReport { at, file: file.into(), clients: clients.to_owned(), faults: vec![gone()] };
+            fs::create_dir_all(folder.path().join(clients)).unwrap();
+            fs::write(folder.path().join(clients).join(REPORT), serde_json::to_string(&report).unwrap()).unwrap();
+        };
+        report("lan0", 100, "/etc/longhaul/longhaul.yaml");
+        report("lan1", 100, "/etc/other.yaml");
+        fs::create_dir(folder.path().join("broken")).unwrap();
+        fs::write(folder.path().join("broken").join(REPORT), "{").unwrap();
+        let at = |now| faults_below(folder.path(), Path::new("/etc/longhaul/longhaul.yaml"), now);
+        assert_eq!(at(110), [("lan0".to_owned(), gone())]);
+        assert_eq!(at(130), []);
+        assert_eq!(faults_below(Path::new("/nonexistent"), Path::new("/etc/other.yaml"), 100), []);
+    }
+}
