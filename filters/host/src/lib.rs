@@ -19,6 +19,7 @@
 //! | [`random`] | keys and salts |
 //! | [`reply`] | answer instead of the origin |
 //! | [`metrics`] | counters |
+//! | `tables` | none: the tables of counters in the documents, for tests |
 //! | [`property`] | what the proxy knows of the stream |
 //! | [`root`] | none: the filter of a worker, and how it is configured |
 //! | [`stream`] | none: the callbacks of a stream |
@@ -43,6 +44,8 @@ pub mod reply;
 pub mod root;
 pub mod shared;
 pub mod stream;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod tables;
 pub mod timer;
 #[cfg(target_arch = "wasm32")]
 mod wasm;

@@ -71,11 +71,6 @@ impl Metrics {
     pub fn labelled<'v>(&self, name: &str, label: &str, values: impl IntoIterator<Item = &'v str>) -> Counters {
         Counters(values.into_iter().map(|value| self.counter(&format!("{name}_{label}_{value}"))).collect())
     }
-
-    /// Defines a counter `NAME_reason_REASON` for each of `reasons`, in their order.
-    pub fn by_reason<'r>(&self, name: &str, reasons: impl IntoIterator<Item = &'r str>) -> Counters {
-        self.labelled(name, "reason", reasons)
-    }
 }
 
 /// Declares the counters of a filter. Each has one row: the field, the name without the prefix, the enum of its label, and
@@ -107,7 +102,7 @@ macro_rules! counters {
             /// Returns the table in METRICS.md.
             #[cfg(test)]
             pub(crate) fn table(prefix: &str) -> String {
-                let mut table = String::from("| name | labels | counts |\n|---|---|---|\n");
+                let mut table = String::from($crate::tables::HEAD);
                 $(
                     let labels: &[&str] = &[$(concat!("`", stringify!($label), "`"))?];
                     table += &format!("| `{prefix}{}` | {} | {} |\n", $metric, labels.concat(), $help).replace("|  |", "| |");
@@ -133,7 +128,7 @@ mod tests {
         let metrics = Metrics::of("url-rewrite");
         assert_eq!(metrics.prefix, "longhaul_url_rewrite_");
         assert_eq!(metrics.counter("pages_total"), Counter::default());
-        let counters = metrics.by_reason("urls_left_total", ["csp", "document"]);
+        let counters = metrics.labelled("urls_left_total", "reason", ["csp", "document"]);
         assert_eq!(counters.0.len(), 2);
         counters.at(1).add(1);
         counters.at(2).add(1);

@@ -25,7 +25,7 @@ impl Counters {
     pub(crate) fn add(&self, counts: &mut Counts) {
         for (count, amount) in counts.take() {
             if let Some(flights) = &self.flights {
-                flights.at(count as usize).add(amount);
+                flights.at(count.index()).add(amount);
             }
         }
     }
@@ -35,5 +35,21 @@ impl Counters {
         for (event, amount) in events {
             self.bodies.at(event.index()).add(amount);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use filter_host::tables;
+
+    use super::{Count, Event};
+
+    #[test]
+    fn the_table_of_the_document_has_every_counter() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
+        let flights = Count::ALL.iter().map(|count| (count.as_str(), count.sentence()));
+        let bodies = Event::ALL.iter().map(|event| (event.as_str(), event.sentence()));
+        let table = tables::of_names("longhaul_bundling_", flights.chain(bodies));
+        tables::check(path, "counters of bundling", &table).unwrap();
     }
 }

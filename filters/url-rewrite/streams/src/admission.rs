@@ -11,10 +11,10 @@ use cache_admission::request::{Asked, Decision, Reason, decide};
 use cache_admission::{Config, Table};
 use filter_host::headers::{Map, apply};
 use filter_host::log::{self, Level};
-use filter_host::metrics::{self, Metrics};
+use filter_host::metrics::Metrics;
 use filter_host::shared::ProxyBoard;
 use filter_host::stream::Action;
-use filter_host::{HostError, random, reply};
+use filter_host::{HostError, counters, random, reply};
 use url_rewriting::headers::{Edit, Fields, Reply};
 
 /// The filter under whose name the counters stand. Its positions share the table.
@@ -25,8 +25,15 @@ const FILTER: &str = "cache-admission";
 pub(crate) struct Admission {
     config: Config,
     table: Table<ProxyBoard>,
-    requests: metrics::Counters,
-    taught: metrics::Counters,
+    counters: Counters,
+}
+
+counters! {
+    /// The counters of what happens before the cache.
+    Counters {
+        requests "requests_total" by reason Reason, "clients' requests by their way around or into the cache ([reasons](../filters/cache-admission/README.md#ways))";
+        taught "lessons_total" by reason Taught, "lessons about URLs from responses ([reasons](../filters/cache-admission/README.md#what-is-learnt))";
+    }
 }
 
 /// The admission of one request.
@@ -39,17 +46,12 @@ pub(crate) struct Applicant {
 
 impl Admission {
     pub(crate) fn new(config: Config) -> Self {
-        let metrics = Metrics::of(FILTER);
-        Self {
-            config,
-            table: Table::new(ProxyBoard, random::bytes()),
-            requests: metrics.by_reason("requests_total", Reason::ALL.iter().map(|it| it.as_str())),
-            taught: metrics.by_reason("lessons_total", Taught::ALL.iter().map(|it| it.as_str())),
-        }
+        let counters = Counters::define(&Metrics::of(FILTER));
+        Self { config, table: Table::new(ProxyBoard, random::bytes()), counters }
     }
 
     fn count(&self, taught: Taught) {
-        self.taught.at(taught.index()).add(1);
+        self.counters.taught.at(taught.index()).add(1);
     }
 }
 
@@ -71,7 +73,7 @@ impl Applicant {
         let now_s = lesson::unix(SystemTime::now());
         let Decision { asked, edits, refused } =
             decide(admission.config.rules(), fields, |url| admission.table.look(url, now_s));
-        admission.requests.at(asked.reason.index()).add(1);
+        admission.counters.requests.at(asked.reason.index()).add(1);
         if refused {
             reply::send(&Reply::empty(504), "longhaul_only_if_cached")?;
             return Ok(Action::Pause);
@@ -123,4 +125,18 @@ impl Applicant {
 
 fn warn(phase: &str, error: HostError) {
     log::write(Level::Warn, &format!("{FILTER}: cannot process {phase} headers: {error}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use filter_host::tables;
+
+    use super::Counters;
+
+    #[test]
+    fn the_table_of_the_document_has_every_counter() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../envoy-config/METRICS.md");
+        let table = Counters::table("longhaul_cache_admission_");
+        tables::check(path, "counters before the cache", &table).unwrap();
+    }
 }

@@ -81,24 +81,13 @@ impl Counters {
 
 #[cfg(test)]
 mod tests {
-    use std::{env, fs};
+    use filter_host::tables;
 
     use super::Counters;
 
     #[test]
     fn the_table_of_the_document_has_every_counter() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../envoy-config/METRICS.md");
-        let document = fs::read_to_string(path).unwrap();
-        let (before, rest) = document.split_once("<!-- counters of url-rewrite: begin -->\n\n").unwrap();
-        let (_, after) = rest.split_once("\n<!-- counters of url-rewrite: end -->").unwrap();
-        let table = Counters::table("longhaul_url_rewrite_");
-        let expected = format!(
-            "{before}<!-- counters of url-rewrite: begin -->\n\n{table}\n<!-- counters of url-rewrite: end -->{after}"
-        );
-        if env::var_os("SNAPSHOTS").is_some_and(|value| value == "overwrite") {
-            return fs::write(path, &expected).unwrap();
-        }
-        let hint = "`SNAPSHOTS=overwrite cargo test -p url-rewrite-streams` writes it";
-        assert_eq!(document, expected, "METRICS.md differs from the counters; {hint}");
+        tables::check(path, "counters of url-rewrite", &Counters::table("longhaul_url_rewrite_")).unwrap();
     }
 }
