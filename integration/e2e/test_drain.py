@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from harness.clients.commands import Answer, Curl
 from harness.host.waiting import wait_for
 
 PIECES = 20
+RTT_S = 0.6
+"""The round trip in the file of the desk."""
 LONG_S = 20.0
 """Less than the default of `drain.time`, and more than any end without a request under way."""
 
@@ -72,6 +75,21 @@ def test_a_response_under_way_ends_whole_while_new_connections_are_refused(desk:
         assert pep.child.process.wait(LONG_S) == 0, pep.output()
     assert found.answer
     assert (found.answer.status, len(found.answer.body)) == (200, PIECES * 1000)
+
+
+@pytest.mark.parametrize("first", [b"", b"GET /_/answer?body=noise&size=9 HTTP/1.1\r\n"], ids=["silent", "begun"])
+def test_a_request_on_its_way_to_an_open_connection_is_served(desk: Desk, tmp_path: Path, first: bytes) -> None:
+    text = b"GET /_/answer?body=noise&size=9 HTTP/1.1\r\nHost: " + WWW.encode() + b"\r\n\r\n"
+    with Pep(desk.write(), tmp_path) as pep, socket.create_connection(("127.0.0.1", desk.http), 5) as client:
+        client.sendall(first)
+        pre = "/stats?filter=downstream_(pre_)?cx_active&usedonly"
+        wait_for("the connection", lambda: any(line.endswith(": 1") for line in pep.admin(pre).splitlines()))
+        pep.child.process.send_signal(signal.SIGTERM)
+        wait_for("a closed listener", lambda: not is_taken(desk.http), timeout_s=5)
+        time.sleep(RTT_S)
+        client.sendall(text.removeprefix(first))
+        assert client.recv(100).startswith(b"HTTP/1.1 200 "), pep.output()
+        assert pep.child.process.wait(LONG_S) == 0, pep.output()
 
 
 def test_a_second_signal_ends_a_busy_box_at_once(desk: Desk, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use longhaul_config::DrainTimes;
 
 /// A regular expression of the figures that [`UnderWay::parse`] reads.
-pub(super) const STATS: &str = r"^(http\.edge_[a-z]+\.downstream_(rq_active|cx_active|cx_upgrades_active|cx_[rt]x_bytes_total)|tcp\.[a-z_]+\.downstream_cx_[rt]x_bytes_total|listener\..+_[0-9]+\.downstream_cx_active)$";
+pub(super) const STATS: &str = r"^(http\.edge_[a-z]+\.downstream_(rq_active|cx_active|cx_upgrades_active|cx_[rt]x_bytes_total)|tcp\.[a-z_]+\.downstream_cx_[rt]x_bytes_total|listener\..+_[0-9]+\.downstream_(pre_)?cx_active)$";
 /// The time without a byte after which opaque streams no longer count. Two lost packets on a satellite link, and their
 /// retransmission, pass in less.
 const QUIET: Duration = Duration::from_secs(5);
@@ -26,12 +26,15 @@ pub(super) struct UnderWay {
     streams: u64,
     /// The bytes that passed from and to clients since the start.
     bytes: u64,
+    /// The HTTP connections without a request, and connections from which no byte has come yet.
+    idle: u64,
 }
 
 impl UnderWay {
     /// Sums Envoy's figures ([`STATS`]). `ports` are those of the listeners of clients or of the other end of a pair.
     pub(super) fn parse(stats: &str, ports: &BTreeSet<u16>) -> Self {
         let (mut requests, mut upgrades, mut http, mut connections, mut bytes) = (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
+        let mut silent = 0_u64;
         let figures = stats.lines().filter_map(|line| line.rsplit_once(": "));
         for (name, value) in figures.filter_map(|(name, value)| Some((name, value.trim().parse::<u64>().ok()?))) {
             if name.ends_with("_bytes_total") {
@@ -43,11 +46,12 @@ impl UnderWay {
             } else if name.starts_with("http.") {
                 http += value;
             } else if port_of_listener(name).is_some_and(|port| ports.contains(&port)) {
-                connections += value;
+                *(if name.ends_with(".downstream_pre_cx_active") { &mut silent } else { &mut connections }) += value;
             }
         }
-        let streams = upgrades + connections.saturating_sub(http);
-        Self { requests: requests.saturating_sub(upgrades), streams, bytes }
+        let (streams, requests) = (upgrades + connections.saturating_sub(http), requests.saturating_sub(upgrades));
+        let idle = silent + http.saturating_sub(upgrades + requests);
+        Self { requests, streams, bytes, idle }
     }
 
     fn is_nothing(self) -> bool {
@@ -55,9 +59,9 @@ impl UnderWay {
     }
 }
 
-/// Returns the port in `listener.ADDRESS_PORT.downstream_cx_active`.
+/// Returns the port in `listener.ADDRESS_PORT.downstream_cx_active` and its like.
 fn port_of_listener(name: &str) -> Option<u16> {
-    let address = name.strip_prefix("listener.")?.strip_suffix(".downstream_cx_active")?;
+    let (address, _) = name.strip_prefix("listener.")?.rsplit_once(".downstream_")?;
     address.rsplit_once('_')?.1.parse().ok()
 }
 
@@ -93,6 +97,8 @@ pub(super) enum Ending {
 #[derive(Debug)]
 pub(super) struct Drain {
     close_at: Instant,
+    /// From then on, a connection without a request has none on its way.
+    idle_at: Instant,
     end_at: Instant,
     longest: Duration,
     closed: bool,
@@ -104,10 +110,13 @@ pub(super) struct Drain {
 }
 
 impl Drain {
-    pub(super) fn begin(times: DrainTimes, now: Instant) -> Self {
+    /// Begins a drain. `round_trip` is that to the clients: the first request on a connection arrives so much after the
+    /// connection, or twice that much if a packet is lost.
+    pub(super) fn begin(times: DrainTimes, round_trip: Duration, now: Instant) -> Self {
         let close_at = now + times.wait;
         Self {
             close_at,
+            idle_at: close_at + round_trip * 2,
             end_at: close_at + times.time,
             longest: times.wait + times.time,
             closed: false,
@@ -147,9 +156,13 @@ impl Drain {
         let moved_at = *self.moved_at.get_or_insert(now);
         if moved {
             self.moved_at = Some(now);
-            return seen.is_nothing();
+            return self.is_over(seen, now);
         }
-        seen.is_nothing() || (seen.requests == 0 && now.saturating_duration_since(moved_at) >= QUIET)
+        self.is_over(seen, now) || (seen.requests == 0 && now.saturating_duration_since(moved_at) >= QUIET)
+    }
+
+    fn is_over(&self, seen: UnderWay, now: Instant) -> bool {
+        seen.is_nothing() && (seen.idle == 0 || now >= self.idle_at)
     }
 }
 
@@ -161,7 +174,7 @@ mod tests {
 
     fn drained(times: DrainTimes, mut seen: impl FnMut(u64) -> Option<UnderWay>) -> (u64, Vec<DrainStep>) {
         let start = Instant::now();
-        let mut drain = Drain::begin(times, start);
+        let mut drain = Drain::begin(times, Duration::from_millis(600), start);
         let mut steps = Vec::new();
         for tick in 0.. {
             let step = drain.next(start + Duration::from_millis(100 * tick), || seen(tick));
@@ -199,6 +212,12 @@ mod tests {
     }
 
     #[test]
+    fn an_idle_connection_counts_for_two_round_trips_after_the_listeners_closed() {
+        let (ticks, steps) = drained(TIMES, |_| Some(UnderWay { idle: 3, ..UnderWay::default() }));
+        assert_eq!((ticks, steps.last()), (50 + 12 + 1, Some(&DrainStep::End(Ending::NothingUnderWay))));
+    }
+
+    #[test]
     fn an_opaque_stream_counts_while_bytes_pass_and_five_seconds_longer() {
         let (ticks, steps) =
             drained(TIMES, |tick| Some(UnderWay { streams: 1, bytes: tick.min(100), ..UnderWay::default() }));
@@ -207,12 +226,12 @@ mod tests {
 
     #[test]
     fn the_figures_of_envoy_tell_requests_from_opaque_streams() {
-        let page = "http.edge_http.downstream_cx_active: 3\nhttp.edge_http.downstream_cx_upgrades_active: 1\n\
-                    http.edge_http.downstream_rq_active: 2\nhttp.edge_tls.downstream_cx_tx_bytes_total: 40\n\
-                    listener.0.0.0.0_80.downstream_cx_active: 3\nlistener.[__]_443.downstream_cx_active: 2\n\
+        let page = "http.edge_http.downstream_cx_active: 4\nhttp.edge_http.downstream_cx_upgrades_active: 1\n\
+                    http.edge_http.downstream_rq_active: 2\nlistener.0.0.0.0_80.downstream_pre_cx_active: 1\nhttp.edge_tls.downstream_cx_tx_bytes_total: 40\n\
+                    listener.0.0.0.0_80.downstream_cx_active: 4\nlistener.[__]_443.downstream_cx_active: 2\n\
                     listener.127.0.0.1_40001.downstream_cx_active: 7\ntcp.pass_through.downstream_cx_rx_bytes_total: 2\n";
         let seen = UnderWay::parse(page, &BTreeSet::from([80, 443]));
-        assert_eq!(seen, UnderWay { requests: 1, streams: 3, bytes: 42 });
+        assert_eq!(seen, UnderWay { requests: 1, streams: 3, bytes: 42, idle: 3 });
         assert_eq!(UnderWay::parse("", &BTreeSet::new()), UnderWay::default());
     }
 }

@@ -24,8 +24,9 @@ impl Run {
     /// Serves on for `drain.wait`, accepts no more connections, and waits until nothing is under way, or for
     /// `drain.time`. A second signal ends it at once.
     pub(super) fn drain(&mut self) -> Result<(), RunError> {
-        let times = self.generation.settings.drain;
-        let mut drain = Drain::begin(times, Instant::now());
+        let settings = &self.generation.settings;
+        let round_trip = if settings.role.stands_beside_clients() { Duration::ZERO } else { settings.link.rtt };
+        let mut drain = Drain::begin(settings.drain, round_trip, Instant::now());
         self.phase = Phase::Draining;
         self.tend_health();
         self.manager.stopping(drain.longest() + STOP_PATIENCE + TICK);
