@@ -14,6 +14,7 @@ ARGS ?=
 QUICK ?=
 NOTE ?=
 TIME ?= 60
+RUNS ?= 5000
 JOBS ?= 1
 RESUME ?=
 export V ?=
@@ -331,6 +332,10 @@ soak: build $(VENV_TEST)/.ready ## constant load for TIME seconds (an hour), and
 fuzz: toolchain ## every fuzz target for TIME seconds, guided by coverage, JOBS at a time; RESUME=1 after an interruption; installs cargo-fuzz and a nightly compiler
 	RESUME=$(RESUME) tools/fuzz $(TIME) $(JOBS) $(FUZZ_CRATES)
 	coredns-plugin/fuzz.sh $(TIME)s
+
+.PHONY: simulate
+simulate: toolchain ## both ends of a pair in one process, for RUNS seeds: links that fail, ends that restart, laws that must hold
+	LONGHAUL_RUNS=$(RUNS) cargo test --locked --release -p pair-simulation --test laws -- --nocapture a_thousand_bad_days
 
 -include deploy/package.mk
 

@@ -6,7 +6,7 @@
 
 mod replies;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::Read;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -64,7 +64,7 @@ pub struct RemoteEnd {
     /// The name of this store for the ground, which remembers the objects that it has sent here.
     store: [u8; 8],
     random: Random,
-    opened: HashMap<FlightId, Opened>,
+    opened: BTreeMap<FlightId, Opened>,
     calls: HashMap<u64, CallKind>,
     last_call: u64,
     outbox: Vec<Call>,
@@ -141,7 +141,7 @@ impl RemoteEnd {
             room: config.store_bytes,
             store,
             random: Random { seed, drawn: 0 },
-            opened: HashMap::new(),
+            opened: BTreeMap::new(),
             calls: HashMap::new(),
             last_call: 0,
             outbox: Vec::new(),

@@ -14,7 +14,7 @@ mod lessons;
 mod visitor;
 
 use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use hex::FromHex;
@@ -59,7 +59,7 @@ pub struct GroundEnd {
     has_flights: bool,
     link: Link,
     buffer_bytes: usize,
-    flights: HashMap<FlightId, Flight>,
+    flights: BTreeMap<FlightId, Flight>,
     /// The purpose of each stream.
     streams: HashMap<u32, Stream>,
     fetches: HashMap<u64, (FlightId, Fetch)>,
@@ -100,7 +100,7 @@ impl GroundEnd {
             has_flights: config.flights,
             link,
             buffer_bytes: config.buffer_bytes,
-            flights: HashMap::new(),
+            flights: BTreeMap::new(),
             streams: HashMap::new(),
             fetches: HashMap::new(),
             last_call: 0,

@@ -1,0 +1,207 @@
+//! The events of a run: its set-up and its orders, drawn from a seed. If a law breaks, the shortest list of orders that
+//! still breaks it.
+//!
+//! A grammar that mixes everything all the time seldom reaches a deep state. So each run draws a weight for each kind of
+//! order, and half of them are zero (swarm testing, Groce et al. 2012).
+
+/// The numbers of a run.
+#[derive(Debug, Clone)]
+pub struct SetUp {
+    /// The round-trip time of the link, and how much later a message may come.
+    pub rtt_ms: u64,
+    pub(crate) jitter_ms: u64,
+    /// Bytes a second.
+    pub(crate) down: u64,
+    pub(crate) up: u64,
+    /// Workers of each end.
+    pub(crate) workers: u8,
+    pub(crate) store_bytes: u64,
+    /// Clients whose past an end remembers.
+    pub(crate) remembered_clients: u32,
+    /// The abilities of either end. An older one lacks some.
+    pub(crate) remote: Abilities,
+    pub(crate) ground: Abilities,
+}
+
+/// The abilities of an end.
+#[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "independent abilities of one end")]
+pub(crate) struct Abilities {
+    pub(crate) headers: bool,
+    pub(crate) bundling: bool,
+    pub(crate) flights: bool,
+    pub(crate) deltas: bool,
+}
+
+/// An end of the pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// Beside the clients.
+    Remote,
+    /// On the wired side.
+    Ground,
+}
+
+/// One thing that happens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Order {
+    /// A client loads a page with its objects.
+    Visit {
+        /// Its number.
+        client: u8,
+        /// The number of the site.
+        site: u8,
+        /// The number of the page.
+        page: u8,
+        /// True for a page with the visitor's name in it.
+        is_personal: bool,
+    },
+    /// All contents of a site change.
+    Change {
+        /// The number of the site.
+        site: u8,
+    },
+    /// The link carries nothing for a while.
+    Outage {
+        /// How long.
+        ms: u64,
+    },
+    /// A worker's connection breaks, with all of its streams.
+    Break {
+        /// The remote's worker.
+        worker: u8,
+    },
+    /// One request on the link is reset.
+    Reset,
+    /// A client leaves one of its requests.
+    Leave,
+    /// An end starts again, without any memory.
+    Restart {
+        /// Which one.
+        end: End,
+    },
+    /// An end loads its filters again. Streams that are open keep the old ones.
+    Reload {
+        /// Which one.
+        end: End,
+    },
+    /// An end loses half of its bases, as when other pages took their place.
+    Forget {
+        /// Which one.
+        end: End,
+    },
+    /// Another remote of the same ground sends what this one sent, with changed bytes.
+    Hostile {
+        /// The number of its messages.
+        messages: u8,
+    },
+    /// Nothing, for a while.
+    Wait {
+        /// How long.
+        ms: u64,
+    },
+}
+
+/// The clients of a run.
+pub(crate) const CLIENTS: u8 = 5;
+
+/// Draws a run.
+pub fn draw(seed: u64, orders: usize) -> (SetUp, Vec<Order>) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let set_up = set_up(&mut random);
+    let weights: [u32; 11] = std::array::from_fn(|kind| if kind == 0 || random.bool() { random.u32(1..20) } else { 0 });
+    let total = weights.iter().sum::<u32>();
+    let list = (0..orders).map(|_| {
+        let mut at = random.u32(0..total);
+        let kind = weights.iter().position(|weight| {
+            let found = at < *weight;
+            at = at.saturating_sub(*weight);
+            found
+        });
+        order(kind.unwrap_or(0), &mut random)
+    });
+    (set_up, list.collect())
+}
+
+fn set_up(random: &mut fastrand::Rng) -> SetUp {
+    let rtt_ms = random.choice([20, 80, 600]).unwrap_or(600);
+    let mut abilities = || {
+        let is_whole = random.u8(0..4) != 0;
+        let mut has = || is_whole || random.bool();
+        Abilities { headers: has(), bundling: has(), flights: has(), deltas: has() }
+    };
+    let (remote, ground) = (abilities(), abilities());
+    SetUp {
+        rtt_ms,
+        jitter_ms: random.choice([0, 5, 50]).unwrap_or(0),
+        down: random.choice([32_000, 250_000, 2_500_000]).unwrap_or(250_000),
+        up: random.choice([16_000, 64_000, 625_000]).unwrap_or(64_000),
+        workers: random.u8(1..=2),
+        store_bytes: random.choice([20_000, 1 << 20]).unwrap_or(1 << 20),
+        remembered_clients: random.choice([2, 512]).unwrap_or(512),
+        remote,
+        ground,
+    }
+}
+
+fn order(kind: usize, random: &mut fastrand::Rng) -> Order {
+    use crate::origin::{PAGES, SITES};
+    let end = if random.bool() { End::Remote } else { End::Ground };
+    match kind {
+        1 => Order::Change { site: random.u8(0..SITES) },
+        2 => Order::Outage { ms: random.u64(100..20_000) },
+        3 => Order::Break { worker: random.u8(0..2) },
+        4 => Order::Reset,
+        5 => Order::Leave,
+        6 => Order::Restart { end },
+        7 => Order::Reload { end },
+        8 => Order::Hostile { messages: random.u8(1..8) },
+        10 => Order::Forget { end },
+        9 => Order::Wait { ms: random.choice([50, 1_000, 30_000, 4_000_000]).unwrap_or(50) },
+        _ => Order::Visit {
+            client: random.u8(0..CLIENTS),
+            site: random.u8(0..SITES),
+            page: random.u8(0..PAGES),
+            is_personal: random.u8(0..4) == 0,
+        },
+    }
+}
+
+/// Leaves out orders as long as `breaks` holds of the rest. Takes at most `tries` runs.
+pub fn shrink(mut orders: Vec<Order>, tries: usize, mut breaks: impl FnMut(&[Order]) -> bool) -> Vec<Order> {
+    let (mut left, mut size) = (tries, orders.len().div_ceil(2));
+    while size > 0 && left > 0 {
+        let mut at = 0;
+        while at < orders.len() && left > 0 {
+            let mut fewer = orders.clone();
+            fewer.drain(at..(at + size).min(orders.len()));
+            left -= 1;
+            if breaks(&fewer) {
+                orders = fewer;
+            } else {
+                at += size;
+            }
+        }
+        size /= 2;
+    }
+    orders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_order_is_found() {
+        let (_, orders) = draw(7, 60);
+        let needed = orders.iter().find(|order| matches!(order, Order::Visit { .. })).unwrap().clone();
+        let shortest = shrink(orders, 500, |orders| orders.contains(&needed));
+        assert_eq!(shortest, [needed]);
+    }
+
+    #[test]
+    fn a_seed_draws_the_same_run_again() {
+        assert_eq!(draw(3, 40).1, draw(3, 40).1);
+        assert_ne!(draw(3, 40).1, draw(4, 40).1);
+    }
+}
