@@ -1,4 +1,4 @@
-// Package slim links our plugins, longhaul, withhold and metrics_socket, and a choice of stock plugins into a CoreDNS: those that resolve, cache, secure,
+// Package slim links our plugins, longhaul, remember, withhold and metrics_socket, and a choice of stock plugins into a CoreDNS: those that resolve, cache, secure,
 // observe and test. Left out are the plugins that bring whole cloud and cluster clients along, which make the stock
 // binary four times as large.
 package slim
@@ -11,6 +11,7 @@ import (
 	// The plugins. A directive must be in directives too, which a test compares.
 	_ "example.org/longhaul/coredns-plugin"
 	_ "example.org/longhaul/coredns-plugin/metricsocket"
+	_ "example.org/longhaul/coredns-plugin/remember"
 	_ "example.org/longhaul/coredns-plugin/withhold"
 	_ "github.com/coredns/coredns/plugin/acl"
 	_ "github.com/coredns/coredns/plugin/any"
@@ -61,13 +62,16 @@ var included = []string{
 func init() { dnsserver.Directives = directives(dnsserver.Directives) }
 
 // directives returns the order of the plugin chain: the stock order of what is included, metrics_socket in the place of
-// prometheus, and our other plugins immediately before loadbalance. There longhaul sees the client's own question, its answer
-// comes out in front of what loadbalance shuffled, and the cache below both holds nothing but the truth.
+// prometheus, remember in that of cache, and our other plugins immediately before loadbalance. There longhaul sees the client's
+// own question, its answer comes out in front of what loadbalance shuffled, and what is kept below both is nothing but the truth.
 func directives(stock []string) []string {
 	var chain []string
 	for _, d := range stock {
 		if d == "loadbalance" {
 			chain = append(chain, "withhold", "longhaul")
+		}
+		if d == "cache" {
+			chain = append(chain, "remember")
 		}
 		if d == "prometheus" {
 			chain = append(chain, "metrics_socket")

@@ -1,0 +1,246 @@
+// Package remember implements a plugin that keeps responses for days, also over a restart. A stale one is served at once and
+// queried again in the background (RFC 8767), so a name that was looked up before costs no round trip.
+//
+// It takes the place of the stock cache where each query crosses a slow link. It stands behind longhaul, so it holds the
+// truth alone.
+package remember
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/coredns/coredns/plugin"
+	"github.com/coredns/coredns/plugin/metrics"
+	"github.com/coredns/coredns/plugin/pkg/nonwriter"
+	"github.com/coredns/coredns/request"
+
+	"example.org/longhaul/coredns-plugin/remember/store"
+
+	"github.com/miekg/dns"
+)
+
+const pluginName = "remember"
+
+// Remember is the plugin's handler.
+type Remember struct {
+	Next plugin.Handler
+
+	memory *memory
+	// span is how long a response is kept.
+	span      time.Duration
+	refresher *refresher
+	now       func() time.Time
+
+	mu sync.Mutex
+	// asking holds the queries that are under way for clients, by their keys.
+	asking map[string]*asking
+}
+
+// asking is a query that is under way. Other clients with the same question wait for it.
+type asking struct {
+	done  chan struct{}
+	truth *dns.Msg
+	rcode int
+	err   error
+}
+
+// Name implements the plugin.Handler interface.
+func (h *Remember) Name() string { return pluginName }
+
+// ServeDNS implements the plugin.Handler interface.
+func (h *Remember) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
+	key, ok := keyOf(r)
+	if !ok {
+		return plugin.NextOrFailure(h.Name(), h.Next, ctx, w, r)
+	}
+	counts := countersOf(metrics.WithServer(ctx))
+	if known, state := h.recall(key); known != nil {
+		if state == stale {
+			counts.stale.Inc()
+			h.refresher.want(ctx, h, key, known.Question[0])
+		} else {
+			counts.fresh.Inc()
+		}
+		return dns.RcodeSuccess, w.WriteMsg(reply(r, known))
+	}
+	truth, rcode, err := h.ask(ctx, w, r, key)
+	if truth == nil {
+		return rcode, err
+	}
+	if writeErr := w.WriteMsg(reply(r, truth)); err == nil {
+		err = writeErr
+	}
+	return rcode, err
+}
+
+// keyOf returns the key of a query. False: the response to such a query is not kept.
+func keyOf(r *dns.Msg) (store.Key, bool) {
+	if r.Opcode != dns.OpcodeQuery || len(r.Question) != 1 || r.Question[0].Qclass != dns.ClassINET {
+		return store.Key{}, false
+	}
+	question := r.Question[0]
+	switch question.Qtype {
+	case dns.TypeANY, dns.TypeAXFR, dns.TypeIXFR:
+		return store.Key{}, false
+	}
+	wire := make([]byte, 255+4)
+	end, err := dns.PackDomainName(dns.CanonicalName(question.Name), wire, 0, nil, false)
+	if err != nil {
+		return store.Key{}, false
+	}
+	wire[end], wire[end+1] = byte(question.Qtype>>8), byte(question.Qtype)
+	wire[end+2], wire[end+3] = byte(question.Qclass>>8), byte(question.Qclass)
+	flags := store.Flags(0)
+	if opt := r.IsEdns0(); opt != nil && opt.Do() {
+		flags |= store.DO
+	}
+	if r.CheckingDisabled {
+		flags |= store.CD
+	}
+	return store.Key{Question: wire[:end+4], Flags: flags}, true
+}
+
+type state int
+
+const (
+	fresh state = iota
+	stale
+)
+
+// recall returns the response that is kept, with its TTLs as of now, nil if there is none to serve.
+func (h *Remember) recall(key store.Key) (*dns.Msg, state) {
+	var room [2048]byte
+	kept, ok := h.memory.Get(key, room[:0])
+	if !ok {
+		return nil, 0
+	}
+	now := h.now().Unix()
+	m := new(dns.Msg)
+	if now >= int64(kept.Until) || now >= int64(kept.Stored)+int64(h.span/time.Second) || m.Unpack(kept.Wire) != nil || len(m.Question) != 1 {
+		h.memory.Delete(key)
+		return nil, 0
+	}
+	// A clock that was set back says nothing about the age.
+	if now < int64(kept.Stored) || now >= int64(kept.Expires) {
+		if kept.Until == kept.Expires && denies(m) {
+			return nil, 0
+		}
+		setTTL(m, uint32(staleTTL/time.Second))
+		return m, stale
+	}
+	setTTL(m, uint32(int64(kept.Expires)-now))
+	return m, fresh
+}
+
+func denies(m *dns.Msg) bool { return m.Rcode != dns.RcodeSuccess || !answers(m) }
+
+// ask gets the response of the plugins behind, and keeps it. Clients with the same question wait for one query.
+func (h *Remember) ask(ctx context.Context, w dns.ResponseWriter, r *dns.Msg, key store.Key) (*dns.Msg, int, error) {
+	name := nameOf(key)
+	h.mu.Lock()
+	if other, ok := h.asking[name]; ok {
+		h.mu.Unlock()
+		select {
+		case <-other.done:
+			if other.truth == nil {
+				return nil, other.rcode, other.err
+			}
+			return other.truth.Copy(), other.rcode, other.err
+		case <-ctx.Done():
+			return nil, dns.RcodeServerFailure, ctx.Err()
+		}
+	}
+	mine := &asking{done: make(chan struct{}), rcode: dns.RcodeServerFailure, err: errors.New("the query was not answered")}
+	h.asking[name] = mine
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		delete(h.asking, name)
+		h.mu.Unlock()
+		close(mine.done)
+	}()
+	countersOf(metrics.WithServer(ctx)).asked.Inc()
+	mine.truth, mine.rcode, mine.err = h.askNext(ctx, w, r, key)
+	return mine.truth, mine.rcode, mine.err
+}
+
+// askNext sends a query to the plugins behind. As the stock cache does, it asks for the AD bit (RFC 6840 section 5.7).
+func (h *Remember) askNext(ctx context.Context, w dns.ResponseWriter, r *dns.Msg, key store.Key) (*dns.Msg, int, error) {
+	query := r.Copy()
+	query.AuthenticatedData = true
+	taken := nonwriter.New(w)
+	rcode, err := plugin.NextOrFailure(h.Name(), h.Next, ctx, taken, query)
+	if taken.Msg == nil {
+		return nil, rcode, err
+	}
+	truth := taken.Msg.Copy()
+	truth.Extra = withoutOPT(truth.Extra)
+	if state := (request.Request{Req: query}); state.Match(truth) {
+		h.learn(key, truth)
+	}
+	return truth, rcode, err
+}
+
+// learn keeps a response, or forgets an earlier one. It gives all records of a response that is kept its TTL.
+func (h *Remember) learn(key store.Key, truth *dns.Msg) {
+	now := h.now()
+	what, ttl := judge(truth, now)
+	switch what {
+	case keep, keepDenial:
+		setTTL(truth, uint32(ttl/time.Second))
+	case forget:
+		h.memory.Delete(key)
+		return
+	default:
+		return
+	}
+	expires := now.Add(ttl)
+	until := expires
+	if what == keep {
+		until = signedUntil(truth, now, now.Add(max(h.span, ttl)))
+	}
+	packed := *truth
+	packed.Id, packed.Compress = 0, true
+	packed.Question = []dns.Question{truth.Question[0]}
+	packed.Question[0].Name = dns.CanonicalName(truth.Question[0].Name)
+	wire, err := packed.Pack()
+	if err != nil || !until.After(now) || !h.memory.Put(store.Answer{
+		Stored: uint32(now.Unix()), Expires: uint32(expires.Unix()), Until: uint32(until.Unix()), Flags: key.Flags, Wire: wire,
+	}) {
+		h.memory.Delete(key)
+	}
+}
+
+// reply returns the response to r with what truth says. It shares the records.
+func reply(r, truth *dns.Msg) *dns.Msg {
+	m := new(dns.Msg).SetReply(r)
+	m.Authoritative, m.RecursionAvailable = truth.Authoritative, truth.RecursionAvailable
+	m.Truncated, m.Rcode = truth.Truncated, truth.Rcode
+	// AD is for clients that know it (RFC 6840 section 5.8).
+	opt := r.IsEdns0()
+	m.AuthenticatedData = truth.AuthenticatedData && (r.AuthenticatedData || opt != nil && opt.Do())
+	m.Answer, m.Ns, m.Extra = truth.Answer, truth.Ns, truth.Extra
+	return m
+}
+
+func setTTL(m *dns.Msg, ttl uint32) {
+	for _, section := range [][]dns.RR{m.Answer, m.Ns, m.Extra} {
+		for _, rr := range section {
+			rr.Header().Ttl = ttl
+		}
+	}
+}
+
+func withoutOPT(records []dns.RR) []dns.RR {
+	var others []dns.RR
+	for _, rr := range records {
+		if rr.Header().Rrtype != dns.TypeOPT {
+			others = append(others, rr)
+		}
+	}
+	return others
+}
+
+func nameOf(key store.Key) string { return string(key.Question) + string(rune(key.Flags)) }
