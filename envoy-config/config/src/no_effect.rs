@@ -14,6 +14,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
             prefetch_without_cache(&places, draft),
             resolvers_of_nobody(&places, draft),
             clients_of_nobody(&places, draft),
+            nothing_to_remember(&places, draft),
             no_page_changes(&places, draft),
             no_client_comes(&places, draft),
         ]
@@ -62,6 +63,19 @@ fn clients_of_nobody(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
             "headers are not compressed",
         )
         .help("remove it; `limits.connections` bounds the connections of clients")
+    })
+}
+
+/// Only a remote's queries of clients cross the link.
+fn nothing_to_remember(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
+    let elsewhere = !matches!(draft.role.as_ref()?, Role::Remote(_));
+    (elsewhere && places.written("dns", "remember")).then(|| {
+        Problem::warning(
+            "`dns.remember` has no effect at this box",
+            places.of(&["dns", "remember"]),
+            "only the queries of a remote cross the link",
+        )
+        .help("remove it, and write it in the file of the remote")
     })
 }
 

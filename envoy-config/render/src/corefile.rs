@@ -30,12 +30,16 @@ pub struct CorefileContext<'a> {
     /// The loopback socket where a remote queries the ground's resolver
     /// ([`NearSockets::dns`](super::NearSockets::dns)).
     pub near_dns: SocketAddr,
+    /// The absolute path of the file in which a remote keeps DNS responses over restarts.
+    pub remembered: &'a Path,
     /// Every address of this host, as in [`Artifacts::local_addresses`](super::Artifacts::local_addresses).
     pub local_addresses: &'a [IpAddr],
 }
 
 /// The largest UDP response, in bytes. Larger responses use TCP (DNS flag day 2020).
 const UDP_BYTES: u16 = 1232;
+/// The bound of a remote's memory of names: about 120,000 names (`make bench ONLY=names`).
+const REMEMBERED_BYTES: u32 = 40 << 20;
 /// A kind of failed query.
 #[derive(Debug)]
 pub struct DnsFailure {
@@ -102,8 +106,13 @@ fn steering(out: &mut Lines, settings: &Settings, listen: &Sockets, context: &Co
         out.line(1, "}");
     }
     if settings.role.stands_beside_clients() {
+        match settings.dns.remember {
+            Duration::ZERO => cache(out),
+            time => remember(out, time, context),
+        }
         ask(out, &through_the_ground(context));
     } else {
+        cache(out);
         ask(out, &resolvers(settings));
     }
 }
@@ -134,6 +143,7 @@ fn origins(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) 
         out.line(2, &format!("except {}", joined(&settings.upstream.allow_private)));
     }
     out.line(1, "}");
+    cache(out);
     ask(out, &resolvers(settings));
 }
 
@@ -193,8 +203,17 @@ fn through_the_ground(context: &CorefileContext<'_>) -> Vec<String> {
     lines.map(str::to_owned).to_vec()
 }
 
-/// Writes the rest of a server block: the cache and the *forward*.
-fn ask(out: &mut Lines, forward: &[String]) {
+/// Writes the memory of a remote, `dns.remember`.
+fn remember(out: &mut Lines, time: Duration, context: &CorefileContext<'_>) {
+    out.line(1, "# a response beyond its TTL is served at once, and queried again in the background");
+    out.line(1, &format!("remember {} {{", quoted(&context.remembered.display().to_string())));
+    out.line(2, &format!("for {}", go_duration(time)));
+    out.line(2, &format!("size {REMEMBERED_BYTES}"));
+    out.line(1, "}");
+}
+
+/// Writes the cache of a block whose queries do not cross the link.
+fn cache(out: &mut Lines) {
     out.line(1, "cache {");
     out.line(2, "# names in use are queried again before they expire, and stay cached while the resolvers are down");
     out.line(2, "prefetch 2 1m 20%");
@@ -202,6 +221,10 @@ fn ask(out: &mut Lines, forward: &[String]) {
     out.line(2, "# failures are not cached: a resolver's failure may be short, and the next query reaches it again");
     out.line(2, "servfail 0");
     out.line(1, "}");
+}
+
+/// Writes the rest of a server block, the *forward*.
+fn ask(out: &mut Lines, forward: &[String]) {
     for line in forward {
         out.line(1, line);
     }

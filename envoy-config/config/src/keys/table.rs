@@ -263,6 +263,12 @@ pub(crate) const KEYS: &[Key] = &[
         Is("false"),
         "with `true`, the names by which Firefox and Apple's private relay look for a network with its own DNS get no data, so browsers keep using this server",
     ),
+    key(
+        "dns.remember",
+        Form("a time from `1h` to `30d`, `off`"),
+        Is("7d"),
+        "how long a remote keeps the responses of DNS, also over a restart. One beyond its TTL is served at once with a TTL of 30 s, and queried again in the background ([how](../coredns-plugin/remember/README.md)). Only at a remote",
+    ),
     key("dns.reload", Form("a time, `off`"), Is("5s"), "how often the DNS server looks for changed lists"),
     key("dns.health", Boolean, Is("true"), "steering stops while the proxy does not respond"),
     key("dns.bypass", Form("list of ranges"), Is("[]"), "clients that always get the truth"),

@@ -1,6 +1,7 @@
 //! `dns`: the lists of steered names, and the form of the responses.
 
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -53,6 +54,7 @@ pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
     let reload = reader.optional(&section, "reload", |reader, setting| {
         if setting.is_off() || setting.text() == Some("0") { Some(Duration::ZERO) } else { reader.duration(setting) }
     });
+    let remember = reader.optional(&section, "remember", remember);
     let health = reader.optional(&section, "health", Reader::boolean);
     let bypass = reader.optional(&section, "bypass", |reader, setting| {
         let ranges = reader.list(setting, Reader::network);
@@ -82,6 +84,7 @@ pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
         canary: canary?,
         reload: reload?,
         health: health?,
+        remember: remember?,
         bypass: bypass?,
     })
 }
@@ -232,6 +235,24 @@ fn check_list(reader: &mut Reader, setting: &Setting<'_>, path: &Path, zones: &m
     }
 }
 
+/// Reads the time for which responses are kept. Less than an hour would be worse than the cache without it.
+fn remember(reader: &mut Reader, setting: &Setting<'_>) -> Option<Duration> {
+    const RANGE: RangeInclusive<Duration> = Duration::from_hours(1)..=Duration::from_hours(30 * 24);
+    if setting.is_off() {
+        return Some(Duration::ZERO);
+    }
+    let time = reader.duration(setting)?;
+    if !RANGE.contains(&time) {
+        reader.bad(
+            setting,
+            format!("responses cannot be kept for {}", show_duration(time)),
+            "expected 1h to 30d, or off",
+        );
+        return None;
+    }
+    Some(time)
+}
+
 fn mode(reader: &mut Reader, section: &Section<'_>) -> Option<DnsMode> {
     let max_origin = reader.optional(section, "max_origin", |reader, setting| {
         reader.number(setting).and_then(|count| u8::try_from(count).ok())
@@ -298,6 +319,7 @@ fn one_ttl(reader: &mut Reader, setting: &Setting<'_>) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::time::Duration;
 
     use crate::load_text;
 
@@ -331,5 +353,27 @@ mod tests {
             assert_eq!((&dns.domains, dns.www), (&expected, steers), "{lists}");
             assert!(dns.except_files.is_empty(), "{lists}");
         }
+    }
+
+    #[test]
+    fn responses_are_kept_for_an_hour_to_a_month_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let load = |dns: &str| {
+            let text = format!(
+                "link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\nproxy: {{ addresses: [198.51.100.12] }}\n\
+                 upstream: {{ resolvers: [192.0.2.53] }}\ndns: {{ {dns} }}\n"
+            );
+            load_text(&folder.path().join("longhaul.yaml"), text)
+        };
+        for (written, days) in [("", 7), ("remember: 1d", 1), ("remember: off", 0)] {
+            let kept = load(written).unwrap().settings.dns.remember;
+            assert_eq!(kept, Duration::from_hours(24 * days), "{written}");
+        }
+        for wrong in ["remember: 1s", "remember: 31d", "remember: always", "remember: 0"] {
+            assert!(load(wrong).is_err(), "{wrong}");
+        }
+        // This file is an edge's.
+        let warned = |dns| load(dns).unwrap().report.render(false).contains("`dns.remember` has no effect");
+        assert_eq!((warned("remember: 1d"), warned("")), (true, false));
     }
 }

@@ -34,6 +34,8 @@ pub struct Dns {
     pub reload: Duration,
     /// True if steering stops while the proxy does not respond.
     pub health: bool,
+    /// The time for which a remote keeps responses, stale ones too. Zero: no longer than an edge does.
+    pub remember: Duration,
     /// Clients that always get the truth.
     pub bypass: Vec<IpNet>,
 }

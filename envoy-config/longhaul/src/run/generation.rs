@@ -16,6 +16,8 @@ use super::locate::{self, FilterPaths, LocateError};
 pub(super) const RENEWALS: &str = "renewals";
 /// The name of the Corefile in the tree.
 pub(crate) const COREFILE: &str = "Corefile";
+/// The file of remembered DNS responses in the folder that outlives restarts.
+const REMEMBERED: &str = "names.bin";
 
 /// The facts of this machine and this run that rendering needs.
 #[derive(Debug, Clone)]
@@ -61,6 +63,7 @@ pub(crate) struct Generation {
     resolver: SocketAddr,
     near: NearSockets,
     dns_metrics: Option<PathBuf>,
+    remembered: PathBuf,
 }
 
 /// The reason why rendering failed.
@@ -104,7 +107,9 @@ impl Generation {
         let (resolver, near, dns_metrics) = (machine.resolver, machine.near, machine.dns_metrics.clone());
         let access_log = machine.access_log.clone();
         let dns_ready = machine.dns_ready;
-        let this = Self { settings, derived, tree, access_log, inputs, dns_ready, resolver, near, dns_metrics };
+        let remembered = machine.kept.join(REMEMBERED);
+        let this =
+            Self { settings, derived, tree, access_log, inputs, dns_ready, resolver, near, dns_metrics, remembered };
         Ok(this.ready_at(machine.dns_ready))
     }
 
@@ -121,6 +126,7 @@ impl Generation {
             metrics: self.dns_metrics.as_deref(),
             resolver: self.resolver,
             near_dns: self.near.dns,
+            remembered: &self.remembered,
             local_addresses: self.inputs.addresses(),
         };
         let corefile = longhaul_render::corefile(&self.settings, &context);

@@ -23,6 +23,10 @@ pub(super) struct DnsCounts {
     pub suppressed: u64,
     /// All other queries.
     pub untouched: u64,
+    /// Queries that a remote served from memory, also with stale responses (`dns.remember`).
+    pub remembered: u64,
+    /// Those of them whose responses were stale.
+    pub stale: u64,
     /// SERVFAIL responses: no resolver responded, or its response is not valid.
     pub failed: u64,
     /// The files of `dns.domains` and `dns.except` that are refused. The list before is in use.
@@ -53,6 +57,8 @@ impl DnsCounts {
             steered,
             suppressed,
             untouched: questions.saturating_sub(steered + suppressed),
+            remembered: scrape.sum("coredns_remember_hits_total"),
+            stale: scrape.sum_of("coredns_remember_hits_total", "age", "stale"),
             failed: scrape.sum_of("coredns_dns_responses_total", "rcode", "SERVFAIL"),
             left: scrape.by("coredns_longhaul_skips_total", "reason"),
         }
@@ -84,5 +90,12 @@ mod tests {
         let text =
             "coredns_dns_responses_total{rcode=\"NOERROR\"} 5\ncoredns_dns_responses_total{rcode=\"SERVFAIL\"} 2\n";
         assert_eq!(DnsCounts::of(&Scrape::parse(text), true).failed, 2);
+    }
+
+    #[test]
+    fn stale_responses_are_remembered_ones() {
+        let text = "coredns_remember_hits_total{age=\"fresh\"} 5\ncoredns_remember_hits_total{age=\"stale\"} 2\n";
+        let counts = DnsCounts::of(&Scrape::parse(text), true);
+        assert_eq!((counts.remembered, counts.stale), (7, 2));
     }
 }

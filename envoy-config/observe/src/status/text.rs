@@ -273,10 +273,15 @@ fn dns(status: &Status) -> Vec<Row> {
     };
     let off = if dns.steering == Some(false) { "STEERING IS OFF; " } else { "" };
     let failed = if dns.failed > 0 { format!(", {} failed", dns.failed) } else { String::new() };
+    let remembered = if dns.remembered > 0 {
+        format!(", {} remembered ({} of them stale)", dns.remembered, dns.stale)
+    } else {
+        String::new()
+    };
     let names = row(
         "names",
         &format!(
-            "{off}{} questions: {} steered, {} suppressed, {} untouched{failed}{}",
+            "{off}{} questions: {} steered, {} suppressed, {} untouched{failed}{remembered}{}",
             dns.questions,
             dns.steered,
             dns.suppressed,

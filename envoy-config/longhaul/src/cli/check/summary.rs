@@ -1,7 +1,8 @@
 //! The short output of `check`: what the box will do and why, a line each.
 
 use std::fs;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use longhaul_config::units::show_duration;
 use longhaul_config::{
@@ -19,6 +20,7 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
         Some(("opens", opens(settings))),
         Some(("uses", uses(&derived.capacity))),
         clients(settings).map(|text| ("clients", text)),
+        names(settings).map(|text| ("names", text)),
         settings.compare.map(|share| ("compare", compare(share))),
         changes_pages.then(|| ("moved URLs", target(settings, derived))),
         changes_pages.then(|| ("cache", cache(settings))),
@@ -81,6 +83,19 @@ fn clients(settings: &Settings) -> Option<String> {
         (true, listed) => format!("DNS steers all names with `www` and {listed} listed names"),
     };
     served.then(|| format!("{rule}; {names}"))
+}
+
+/// The time for which a remote keeps DNS responses. None elsewhere: those queries do not cross the link.
+fn names(settings: &Settings) -> Option<String> {
+    let remote = settings.role.stands_beside_clients() && settings.listen.dns.is_some();
+    let text = match settings.dns.remember {
+        Duration::ZERO => "forgotten within an hour after their TTL, and at a restart".to_owned(),
+        time => format!(
+            "remembered for {}, also over a restart; stale ones are served at once, so a program on a port that the pair does not carry may dial an old address",
+            show_duration(time)
+        ),
+    };
+    remote.then_some(text)
 }
 
 fn compare(share: Share) -> String {

@@ -1,0 +1,67 @@
+"""Names at the clients' end of a pair: DNS responses that a remote keeps (`dns.remember`)."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+
+import pytest
+
+from e2e.pair_bed import LAB, RTT_S, TODAY, PairBed, standing_pair
+from harness.boxes.pep import parse_metrics
+
+NAMES = [LAB, TODAY, *(f"h{number}.example.org" for number in range(6))]
+HITS = "coredns_remember_hits_total"
+
+
+@pytest.fixture(scope="module")
+def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PairBed]:  # noqa: ARG001 - order of set-up
+    with standing_pair(tmp_path_factory.mktemp("names")) as standing:
+        standing.pair.until_piped()
+        yield standing
+
+
+def hits(bed: PairBed) -> float:
+    """Returns the number of queries that the remote served from memory."""
+    page = parse_metrics(bed.pair.remote.page("http://127.0.0.1:9153/metrics"))
+    return sum(value for name, value in page.items() if name.startswith(HITS))
+
+
+def look_up_all(bed: PairBed, at_most_s: float) -> None:
+    for name in NAMES:
+        answer = bed.dig(name, "A")
+        assert answer.addresses() == [bed.address(name)], answer
+        assert answer.seconds < at_most_s, answer
+
+
+def test_a_name_crosses_the_link_once_and_neither_a_restart_nor_an_outage_loses_it(bed: PairBed) -> None:
+    assert bed.dig(NAMES[0], "A").seconds > RTT_S * 0.9
+    look_up_all(bed, at_most_s=10)
+    before = hits(bed)
+    look_up_all(bed, at_most_s=RTT_S / 2)
+    assert hits(bed) == before + len(NAMES)
+
+    bed.pair.remote.child.stop()
+    file = bed.pair.remote.state / "kept" / "names.bin"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+    # The ground is away before the first query, so only the file can know.
+    with bed.pair.without_ground():
+        bed.pair.remote.__enter__()
+        look_up_all(bed, at_most_s=RTT_S / 2)
+        assert hits(bed) == len(NAMES)
+        # A name that was never looked up has no response, and none is made up.
+        assert bed.dig("h9.example.org", "A").status != "NOERROR"
+    bed.pair.until_piped()
+    assert bed.dig("h9.example.org", "A").addresses() == [bed.address("h9.example.org")]
+
+
+def test_a_torn_file_is_an_empty_memory_and_the_box_starts(bed: PairBed) -> None:
+    file = bed.pair.remote.state / "kept" / "names.bin"
+    bed.pair.remote.child.stop()
+    file.write_bytes(file.read_bytes()[:-9])
+    bed.pair.remote.__enter__()
+    bed.pair.until_piped()
+    assert "Nothing is remembered from before the start" in bed.pair.remote.output()
+    assert bed.dig(LAB, "A").addresses() == [bed.address(LAB)]
+    assert hits(bed) == 0
