@@ -53,3 +53,12 @@ def test_the_proxy_s_own_lookups_are_not_steered(bed: Bed) -> None:
     # The page came from its origin. So the proxy resolved the name to the origin and not to itself.
     assert bed.curl.get("http://www.demo.test/about.html").status == 200
     assert bed.origins.requests(host="www.demo.test")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("_dns.resolver.arpa", "SVCB"), ("use-application-dns.net", "A"), ("mask.icloud.com", "HTTPS")]
+)
+def test_clients_are_not_led_to_another_resolver(bed: Bed, name: str, kind: str) -> None:
+    answer = bed.dig(name, kind)
+    assert (answer.status, answer.answer) == ("NOERROR", []), answer
+    assert [record for _, _, record, _ in answer.authority] == ["SOA"], answer

@@ -9,6 +9,7 @@ import pytest
 
 from e2e.pair_bed import LAB, RTT_S, TODAY, PairBed, standing_pair
 from harness.boxes.pep import parse_metrics
+from harness.host.waiting import wait_for
 
 NAMES = [LAB, TODAY, *(f"h{number}.example.org" for number in range(6))]
 HITS = "coredns_remember_hits_total"
@@ -16,7 +17,8 @@ HITS = "coredns_remember_hits_total"
 
 @pytest.fixture(scope="module")
 def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PairBed]:  # noqa: ARG001 - order of set-up
-    with standing_pair(tmp_path_factory.mktemp("names")) as standing:
+    # No name is listed, as in the files of `longhaul pair init`.
+    with standing_pair(tmp_path_factory.mktemp("names"), steered=()) as standing:
         standing.pair.until_piped()
         yield standing
 
@@ -53,7 +55,8 @@ def test_a_name_crosses_the_link_once_and_neither_a_restart_nor_an_outage_loses_
         # A name that was never looked up has no response, and none is made up.
         assert bed.dig("h9.example.org", "A").status != "NOERROR"
     bed.pair.until_piped()
-    assert bed.dig("h9.example.org", "A").addresses() == [bed.address("h9.example.org")]
+    known = [bed.address("h9.example.org")]
+    wait_for("a new name after the outage", lambda: bed.dig("h9.example.org", "A").addresses() == known, timeout_s=15)
 
 
 def test_a_torn_file_is_an_empty_memory_and_the_box_starts(bed: PairBed) -> None:
@@ -65,3 +68,25 @@ def test_a_torn_file_is_an_empty_memory_and_the_box_starts(bed: PairBed) -> None
     assert "Nothing is remembered from before the start" in bed.pair.remote.output()
     assert bed.dig(LAB, "A").addresses() == [bed.address(LAB)]
     assert hits(bed) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("_dns.resolver.arpa", "SVCB"),
+        ("resolver.arpa", "A"),
+        ("use-application-dns.net", "A"),
+        ("use-application-dns.net", "AAAA"),
+        ("mask.icloud.com", "HTTPS"),
+        ("mask-h2.icloud.com", "A"),
+    ],
+)
+def test_clients_are_not_led_to_another_resolver(bed: PairBed, name: str, kind: str) -> None:
+    answer = bed.dig(name, kind)
+    assert (answer.status, answer.answer) == ("NOERROR", []), answer
+    assert [record for _, _, record, _ in answer.authority] == ["SOA"], answer
+    assert answer.seconds < RTT_S / 2, answer
+
+
+def test_names_below_those_of_the_canaries_are_the_origins(bed: PairBed) -> None:
+    assert bed.dig("x.mask.icloud.com", "A").seconds > RTT_S * 0.9

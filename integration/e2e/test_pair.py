@@ -144,7 +144,7 @@ def test_metrics_of_header_compression_are_documented_and_there_at_both_ends(war
     assert warm.curl.get(f"http://{LAB}/counted.bin").status == 200
     section = re.search(r"^## A pair.*?(?=^## )", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
     assert section
-    rows = dict(re.findall(r"^\| `(\w+)` \|([^|]*)\|", section[0], re.MULTILINE))
+    rows = dict(re.findall(r"^\| `(longhaul_header_compression_\w+)` \|([^|]*)\|", section[0], re.MULTILINE))
     for end in (warm.pair.remote, warm.pair.ground):
         live = [name for name in end.metrics() if name.startswith("longhaul_header_compression_")]
         assert {name.split("{")[0] for name in live} == rows.keys()

@@ -105,6 +105,7 @@ fn steering(out: &mut Lines, settings: &Settings, listen: &Sockets, context: &Co
         }
         out.line(1, "}");
     }
+    stay_here(out, settings);
     if settings.role.stands_beside_clients() {
         match settings.dns.remember {
             Duration::ZERO => cache(out),
@@ -114,6 +115,32 @@ fn steering(out: &mut Lines, settings: &Settings, listen: &Sockets, context: &Co
     } else {
         cache(out);
         ask(out, &resolvers(settings));
+    }
+}
+
+/// The names by which clients learn that a network wants its own resolver used: Firefox's, and those of Apple's private
+/// relay. The plugin has the same (`canaries` in coredns-plugin/own.go), for blocks where it stands.
+const CANARIES: [&str; 3] = ["use-application-dns.net", "mask.icloud.com", "mask-h2.icloud.com"];
+/// The SOA of a response that has no data, for 5 minutes.
+const NO_DATA: &str = "authority \"{{ .Zone }} 300 IN SOA ns.invalid. nobody.invalid. 1 3600 600 86400 300\"";
+
+/// Writes the responses that keep clients on this resolver.
+fn stay_here(out: &mut Lines, settings: &Settings) {
+    out.line(1, "# a resolver's own encrypted addresses. This one has none, and those of the next one would lead around it (RFC");
+    out.line(1, "# 9462 sections 4 and 6.1)");
+    out.line(1, "template IN ANY resolver.arpa {");
+    out.line(2, NO_DATA);
+    out.line(1, "}");
+    if settings.dns.canary && !settings.steers() {
+        out.line(1, "# browsers look these names up, and use this resolver if there are none");
+        for kind in ["A", "AAAA", "HTTPS"] {
+            out.line(1, &format!("template IN {kind} {} {{", CANARIES.join(" ")));
+            // Not the names below them.
+            out.line(2, &format!("match ^({})[.]$", CANARIES.join("|").replace('.', "[.]")));
+            out.line(2, NO_DATA);
+            out.line(2, "fallthrough");
+            out.line(1, "}");
+        }
     }
 }
 

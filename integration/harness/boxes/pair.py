@@ -206,6 +206,8 @@ def write_pair(
     far_config |= {"compress": compress} if compress else {}
     split.pop("ground_packs", None)
     near_config = remote_config(ends, remote_identity, link, **split) | both
+    # A list without a name is refused.
+    near_config |= {} if steered else {"dns": {}}
     return Files(
         write_config(homes["remote"], near_config, steered), write_config(homes["ground"], far_config), remote_identity
     )

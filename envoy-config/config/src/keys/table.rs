@@ -260,8 +260,8 @@ pub(crate) const KEYS: &[Key] = &[
     key(
         "dns.canary",
         Boolean,
-        Is("false"),
-        "with `true`, the names by which Firefox and Apple's private relay look for a network with its own DNS get no data, so browsers keep using this server",
+        Is("true"),
+        "the names by which Firefox and Apple's private relay look for a network with its own DNS get no data, so browsers keep using this server. `false`: they get the truth",
     ),
     key(
         "dns.remember",

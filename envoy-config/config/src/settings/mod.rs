@@ -146,7 +146,7 @@ impl Settings {
     /// Returns true if there are names to steer. Without any, the plugin would refuse to start.
     pub fn steers(&self) -> bool {
         let dns = &self.dns;
-        !dns.domains.is_empty() || dns.www || dns.canary || self.proxy.secure_names.iter().any(Host::is_name)
+        !dns.domains.is_empty() || dns.www || self.proxy.secure_names.iter().any(Host::is_name)
     }
 
     /// Returns every authority of the proxy itself, secure names first.

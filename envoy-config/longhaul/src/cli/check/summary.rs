@@ -1,7 +1,6 @@
 //! The short output of `check`: what the box will do and why, a line each.
 
 use std::fs;
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use longhaul_config::units::show_duration;
@@ -82,7 +81,12 @@ fn clients(settings: &Settings) -> Option<String> {
         (true, 0) => "DNS steers all names with `www`".to_owned(),
         (true, listed) => format!("DNS steers all names with `www` and {listed} listed names"),
     };
-    served.then(|| format!("{rule}; {names}"))
+    let stay = if settings.listen.dns.is_some() && settings.dns.canary {
+        "; canary names keep browsers on this DNS (`dns.canary`)"
+    } else {
+        ""
+    };
+    served.then(|| format!("{rule}; {names}{stay}"))
 }
 
 /// The time for which a remote keeps DNS responses. None elsewhere: those queries do not cross the link.
