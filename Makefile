@@ -235,7 +235,7 @@ test-go: need-run test-start
 
 .PHONY: test-fuzz
 test-fuzz: toolchain test-start ## replays the inputs of the fuzz targets, and fuzzes the DNS plugin for a few seconds
-	for fuzz in $(FUZZ_CRATES); do cargo test --quiet --locked --lib --manifest-path $$fuzz/Cargo.toml || exit 1; done
+	for fuzz in $(FUZZ_CRATES); do cargo test --quiet --locked --lib --target-dir target --manifest-path $$fuzz/Cargo.toml || exit 1; done
 	coredns-plugin/fuzz.sh 10s
 
 .PHONY: test-e2e
