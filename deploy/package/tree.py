@@ -55,8 +55,9 @@ class Tree:
         (self.root / "usr/bin/longhaul").symlink_to("../lib/longhaul/longhaul")
         for unit in sorted((REPOSITORY / "deploy" / "systemd").glob("*.service")):
             self._copy(unit, f"lib/systemd/system/{unit.name}")
-        for settings in sorted((REPOSITORY / "deploy" / "sysctl").glob("*.conf")):
-            self._copy(settings, f"usr/lib/sysctl.d/{settings.name}")
+        for folder in ("sysctl", "modules-load"):
+            for settings in sorted((REPOSITORY / "deploy" / folder).glob("*.conf")):
+                self._copy(settings, f"usr/lib/{folder}.d/{settings.name}")
         for dashboard in sorted((REPOSITORY / "deploy" / "dashboards").glob("*")):
             self._copy(dashboard, f"usr/share/longhaul/dashboards/{dashboard.name}")
         self._copy(HERE / "longhaul.yaml", CONFIG)

@@ -172,11 +172,15 @@ def test_an_installation_starts_nothing_and_its_configuration_is_refused_until_i
 def test_the_kernel_knows_each_setting_of_the_package(made: Packages, root: Root) -> None:
     install(root, made.file("deb"))
     lines = root.path("/usr/lib/sysctl.d/60-longhaul.conf").read_text().splitlines()
-    settings = dict(line.split(" = ") for line in lines if not line.startswith("#"))
-    assert settings == {"net.ipv4.tcp_mtu_probing": "1"}
-    for name, value in settings.items():
-        root.namespace.sysctl(name, int(value))
-        assert root.namespace.run("sysctl", "-n", name).stdout == f"{value}\n"
+    settings = dict(line.split(" = ") for line in lines if line and not line.startswith("#"))
+    probing, allowed = "net.ipv4.tcp_mtu_probing", "net.ipv4.tcp_allowed_congestion_control"
+    # A kernel without BBR refuses the second line, and systemd goes on (sysctl.d(5)).
+    assert settings == {probing: "1", f"-{allowed}": "reno cubic bbr"}
+    root.namespace.sysctl(probing, 1)
+    assert root.namespace.run("sysctl", "-n", probing).stdout == "1\n"
+    assert Path("/proc/sys", *allowed.split(".")).exists()
+    modules = root.path("/usr/lib/modules-load.d/longhaul.conf").read_text().splitlines()
+    assert [line for line in modules if not line.startswith("#")] == ["tcp_bbr"]
 
 
 def test_an_upgrade_keeps_rules_and_state_and_removal_takes_all_but_the_configuration(

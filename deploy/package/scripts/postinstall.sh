@@ -20,6 +20,7 @@ install -d -o longhaul -g longhaul -m 0750 /var/lib/longhaul /var/cache/longhaul
 # An installation starts nothing: the configuration has to be written first.
 if [ -d /run/systemd/system ]; then
     # Connections take the kernel's settings when they open, so these come before the service.
+    /usr/lib/systemd/systemd-modules-load longhaul.conf || true
     /usr/lib/systemd/systemd-sysctl 60-longhaul.conf || true
     systemctl daemon-reload || true
     if [ -n "$old" ] && systemctl --quiet is-active longhaul.service; then

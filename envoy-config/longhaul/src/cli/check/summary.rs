@@ -7,7 +7,7 @@ use longhaul_config::units::show_duration;
 use longhaul_config::{
     Cache, Intercept, Level, LinkModel, Price, Settings, Share, Sockets, Validity, delta_saving, listed_names,
 };
-use longhaul_derive::{Compressors, Derived, LevelInUse, TargetKind};
+use longhaul_derive::{Compressors, CongestionControl, Derived, LevelInUse, Origin, TargetKind, Value};
 
 use super::lines::{access_log, images, pair, parent, uses};
 
@@ -16,6 +16,7 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
     let changes_pages = settings.role.changes_pages();
     let all = [
         Some(("link", link(settings, &derived.model))),
+        sends(&derived.congestion_control).map(|text| ("sends", text)),
         Some(("opens", opens(settings))),
         Some(("uses", uses(&derived.capacity))),
         clients(settings).map(|text| ("clients", text)),
@@ -44,6 +45,14 @@ fn link(settings: &Settings, model: &LinkModel) -> String {
         Price::Metered => ", metered",
     };
     format!("RTT {}, {} down, {} up{price}: {}", show_duration(link.rtt), link.down, link.up, model.class.verdict())
+}
+
+/// The congestion control, if it is one that a lost packet slows down and the operator did not choose it.
+fn sends(control: &Value<CongestionControl>) -> Option<String> {
+    (control.value == CongestionControl::HostDefault && control.origin == Origin::Derived).then(|| {
+        let why = &control.formula;
+        format!("by a congestion control that each lost packet slows down: {why}; `longhaul netcheck` prints the cure")
+    })
 }
 
 fn opens(settings: &Settings) -> String {
@@ -176,4 +185,29 @@ fn certificates(settings: &Settings) -> Option<String> {
 /// Makes one line of several.
 fn joined(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_config::load_text;
+    use longhaul_derive::{CongestionControls, HostFacts, derive};
+
+    use super::*;
+
+    #[test]
+    fn a_sender_that_lost_packets_slow_down_stands_beside_the_link() {
+        let text = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\nproxy: { addresses: [192.0.2.1] }\n\
+                    upstream: { resolvers: [192.0.2.53] }\n";
+        let loaded = load_text("longhaul.yaml".as_ref(), text.to_owned()).unwrap();
+        let labels = |names: &[&str]| {
+            let list: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            let congestion_controls =
+                CongestionControls::Known { allowed: list.clone(), available: list, default: "cubic".to_owned() };
+            let facts = HostFacts { congestion_controls, ..HostFacts::unknown() };
+            let rows = summary(&loaded.settings, &derive(&loaded.settings, &facts));
+            rows.into_iter().map(|(label, _)| label).take(2).collect::<Vec<_>>()
+        };
+        assert_eq!(labels(&["cubic", "reno"]), ["link", "sends"]);
+        assert_eq!(labels(&["cubic", "reno", "bbr"]), ["link", "opens"]);
+    }
 }
