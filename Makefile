@@ -14,9 +14,9 @@ ARGS ?=
 QUICK ?=
 NOTE ?=
 TIME ?= 60
-RUNS ?= 5000
 JOBS ?= 1
 RESUME ?=
+RUNS ?=
 export V ?=
 
 # The wasm filters: every package NAME-filter, which becomes NAME.wasm with underscores. `make run` needs those of one box alone.
@@ -329,13 +329,17 @@ soak: build $(VENV_TEST)/.ready ## constant load for TIME seconds (an hour), and
 	@exec $(VENV_TEST)/bin/python integration/soak/soak.py --seconds $(TIME)
 
 .PHONY: fuzz
-fuzz: toolchain ## every fuzz target for TIME seconds, guided by coverage, JOBS at a time; RESUME=1 after an interruption; installs cargo-fuzz and a nightly compiler
+fuzz: toolchain ## the simulation and every fuzz target for TIME seconds, guided by coverage, JOBS at a time; RESUME=1 after an interruption; installs cargo-fuzz and a nightly compiler
+	LONGHAUL_SECONDS=$(TIME) $(SIMULATE)
 	RESUME=$(RESUME) tools/fuzz $(TIME) $(JOBS) $(FUZZ_CRATES)
 	coredns-plugin/fuzz.sh $(TIME)s
 
+# A build with optimisation takes ten times as many steps.
+SIMULATE := cargo test $(QUIET) --locked --release -p pair-simulation --test laws -- --nocapture
+
 .PHONY: simulate
-simulate: toolchain ## both ends of a pair in one process, for RUNS seeds: links that fail, ends that restart, laws that must hold
-	LONGHAUL_RUNS=$(RUNS) cargo test --locked --release -p pair-simulation --test laws -- --nocapture a_thousand_bad_days
+simulate: toolchain ## both ends of a pair in one process: RUNS=20000 seeds, or other seeds each time for TIME seconds
+	$(if $(RUNS),LONGHAUL_RUNS=$(RUNS),LONGHAUL_SECONDS=$(TIME)) $(SIMULATE)
 
 -include deploy/package.mk
 

@@ -1,14 +1,14 @@
 //! The clients: what they request, and what they check in each response.
 
 use crate::exchange::Asked;
+use crate::fields::{Field, field, pair, words};
 use crate::laws::Broken;
 use crate::orders::CLIENTS;
-use crate::origin::{Origins, Path, Url, When, field, pair, secret};
-use crate::vm::Field;
+use crate::origin::{FORGED, Origins, Path, Url, When, name, secret, visitor};
 
 /// The cookie that a client has for a site, if it has one.
 pub(crate) fn cookie(client: u8, site: u8) -> Option<String> {
-    (!(client + site).is_multiple_of(3)).then(|| format!("c{client}-s{site}"))
+    (!(client + site).is_multiple_of(3)).then(|| name(client, site))
 }
 
 /// The request for `url`, on behalf of the page `referer`.
@@ -35,6 +35,45 @@ pub(crate) fn request(client: u8, url: &Url, referer: Option<&Url>) -> (Vec<Fiel
     (fields, cookie)
 }
 
+/// Returns the cookie of a request.
+pub(crate) fn cookie_of(fields: &[Field]) -> Option<String> {
+    field(fields, "cookie").map(|value| String::from_utf8_lossy(value).into_owned())
+}
+
+/// Returns the requests of a client that claims to be an end: pages with its fields, and a slot. Each filter of the remote
+/// removes its own fields.
+pub(crate) fn forged(client: u8, has_bundling: bool, has_headers: bool) -> Vec<(Vec<Field>, Url)> {
+    let url = Url { site: client % crate::origin::SITES, path: Path::Page(client % crate::origin::PAGES) };
+    let with = |name| {
+        let mut fields = request(client, &url, None).0;
+        fields.push(pair(name, FORGED));
+        (fields, url.clone())
+    };
+    let mut slot = request(client, &url, None).0;
+    for (name, value) in &mut slot {
+        if name == b":authority" {
+            *value = page_flights::SLOT_AUTHORITY.as_bytes().to_vec();
+        }
+    }
+    let object = Url { site: url.site, path: Path::Object(0) };
+    let mut for_object = request(client, &object, Some(&url)).0;
+    for_object.push(pair(page_flights::FLIGHT_FIELD, FORGED));
+    let of_bundling = || vec![with(page_flights::FLIGHT_FIELD), (for_object, object), (slot, url.clone())];
+    let of_headers = || vec![with("x-longhaul-headers"), with("x-longhaul-retry")];
+    let mut requests = if has_bundling { of_bundling() } else { Vec::new() };
+    requests.extend(has_headers.then(of_headers).into_iter().flatten());
+    requests
+}
+
+/// Judges a message on the link: does it hold a word that is of neither end?
+pub(crate) fn judge_message(fields: &[Field]) -> Result<(), Broken> {
+    let is_forged = |value: &[u8]| value.starts_with(FORGED.as_bytes());
+    match fields.iter().find(|(_, value)| is_forged(value)) {
+        Some((name, _)) => Err(Broken::Forged(format!("{} in {}", String::from_utf8_lossy(name), words(fields)))),
+        None => Ok(()),
+    }
+}
+
 /// Judges a request that reached an origin: whose credentials does it carry?
 pub(crate) fn judge_request(fields: &[Field]) -> Result<(), Broken> {
     let Some(cookie) = field(fields, "cookie") else { return Ok(()) };
@@ -53,7 +92,7 @@ pub(crate) fn judge_response(
     fields: &[Field],
     body: &[u8],
     origins: &Origins,
-    transit_ms: u64,
+    when: When,
     now_ms: u64,
 ) -> Result<(), Broken> {
     let what = || {
@@ -68,8 +107,8 @@ pub(crate) fn judge_response(
     };
     let text = String::from_utf8_lossy(body);
     let others = (0..CLIENTS).filter(|client| *client != asked.client);
-    let mut foreign = others.filter_map(|client| cookie(client, asked.url.site));
-    if foreign.any(|cookie| text.contains(&secret(&cookie))) {
+    let mut foreign = others.map(|client| secret(&name(client, asked.url.site)));
+    if foreign.any(|secret| text.contains(&secret)) {
         return Err(Broken::ForeignSecret(what()));
     }
     if let Some((name, _)) = fields.iter().find(|(name, _)| name.starts_with(b"x-longhaul-")) {
@@ -82,18 +121,12 @@ pub(crate) fn judge_response(
     if length.is_some_and(|length| length != body.len().to_string()) {
         return Err(Broken::UntrueFields(format!("{} bytes, {}", body.len(), what())));
     }
-    let when = When { at_ms: asked.at_ms, transit_ms };
-    if origins.was(&asked.url, asked.cookie.as_deref(), body, when, now_ms) {
+    let who = visitor(&asked.url, Some(asked.client), asked.cookie.clone());
+    if origins.was(&asked.url, who.as_deref(), body, when, now_ms) {
         Ok(())
     } else {
         Err(Broken::OtherBytes(format!("{} bytes, {}", body.len(), what())))
     }
-}
-
-/// Fields in one line.
-pub(crate) fn words(fields: &[Field]) -> String {
-    let word = |(name, value): &Field| format!("{}={}", String::from_utf8_lossy(name), String::from_utf8_lossy(value));
-    fields.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -105,12 +138,19 @@ mod tests {
         let url = Url { site: 1, path: Path::Personal(0) };
         let (request, cookie) = request(0, &url, None);
         assert_eq!(judge_request(&request), Ok(()));
-        let asked = Asked { client: 0, url: url.clone(), cookie: cookie.clone(), at_ms: 5 };
+        let asked = Asked { client: 0, url: url.clone(), cookie: cookie.clone(), at_ms: 5, is_forged: false };
         let origins = Origins::default();
         let body = origins.answer(&request, 5).body;
-        let name = |client| secret(&super::cookie(client, 1).unwrap());
-        let body = String::from_utf8(body).unwrap().replace(&name(0), &name(whose));
-        judge_response(&asked, &[pair(":status", "200")], body.as_bytes(), &origins, 0, 5)
+        let of = |client| secret(&name(client, 1));
+        let body = String::from_utf8(body).unwrap().replace(&of(0), &of(whose));
+        judge_response(
+            &asked,
+            &[pair(":status", "200")],
+            body.as_bytes(),
+            &origins,
+            When { at_ms: 5, moment_ms: 0, uncertain_ms: 0 },
+            5,
+        )
     }
 
     #[test]

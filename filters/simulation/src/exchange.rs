@@ -8,36 +8,10 @@
 
 use std::collections::VecDeque;
 
-use crate::orders::End;
-use crate::vm::Field;
+use crate::fields::Field;
+use crate::place::{FILTERS, VmKey};
 
-/// The filters in the order of a request.
-pub(crate) const FILTERS: usize = 4;
-/// The place of bundling at the remote.
-pub(crate) const REMOTE_BUNDLING: usize = 0;
-/// The place of header compression at the remote, the first behind the router.
-pub(crate) const REMOTE_HEADERS: usize = 1;
-/// The place of header compression at the ground, the first behind the link.
-pub(crate) const GROUND_HEADERS: usize = 2;
-/// The place of bundling at the ground.
-pub(crate) const GROUND_BUNDLING: usize = 3;
-
-/// Names a module: the place of its filter, its worker, and how often the worker has loaded it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct VmKey {
-    pub(crate) place: usize,
-    pub(crate) worker: u8,
-    pub(crate) generation: u32,
-}
-
-impl VmKey {
-    /// The end that it is at.
-    pub(crate) fn end(self) -> End {
-        if self.place < GROUND_HEADERS { End::Remote } else { End::Ground }
-    }
-}
-
-/// The receiver of a response.
+/// The receiver of the response.
 #[derive(Debug, Clone)]
 pub(crate) enum Sink {
     /// A client's browser.
@@ -55,6 +29,8 @@ pub(crate) struct Asked {
     pub(crate) url: crate::origin::Url,
     pub(crate) cookie: Option<String>,
     pub(crate) at_ms: u64,
+    /// True if the request claims to be of an end, so that no response is due.
+    pub(crate) is_forged: bool,
 }
 
 /// A part of a response.
@@ -76,7 +52,7 @@ pub(crate) struct Place {
     pub(crate) has_response: bool,
     /// While the filter holds the response's headers: true if they are the whole response.
     pub(crate) held_headers: Option<bool>,
-    /// The pieces that came behind held headers.
+    /// Pieces behind held headers.
     pub(crate) behind: VecDeque<Piece>,
     /// True if the part of the body that the filter holds is the last one.
     pub(crate) holds_last: bool,
@@ -91,7 +67,8 @@ pub(crate) struct Exchange {
     /// The connection that carries the attempt, and the ground's worker at its end.
     pub(crate) pipe: u32,
     pub(crate) ground_worker: u8,
-    /// The request as it left the filters before the router.
+    /// The request as the next attempt begins: as it left the filters before the router, or as it left the remote in the
+    /// attempt before. Envoy runs the filters behind the router on the same fields each time.
     pub(crate) routed: Vec<Field>,
     /// The request as the last filter that saw it left it.
     pub(crate) request: Vec<Field>,

@@ -1,6 +1,6 @@
 //! The laws that every run keeps.
 
-/// A law that was broken.
+/// A law that was broken, with what was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Broken {
     /// A response is not what the origin has at this URL for this visitor.
@@ -13,40 +13,44 @@ pub enum Broken {
     LentCredential(String),
     /// A field between the two ends reached a client.
     LeakedField(String),
+    /// A word of a client or an origin reached an end as the word of the other end.
+    Forged(String),
     /// A request failed although nothing had happened to the link or to the ends since a round trip before it.
     FailedAlone(String),
+    /// Such a request was repeated more than once.
+    Disagree(String),
     /// A request has no end, or a stream is left when all requests have ended.
     Hangs(String),
     /// An end holds more than its budget.
     Memory(String),
+    /// An end holds more for one client than that client's budget.
+    ClientMemory(String),
 }
 
 impl Broken {
     /// The law's name.
     pub fn law(&self) -> &'static str {
-        match self {
-            Self::OtherBytes(_) => "every response is the origin's bytes for that request, or an error",
-            Self::UntrueFields(_) => "fields describe the body",
-            Self::ForeignSecret(_) => "no private byte crosses clients",
-            Self::LentCredential(_) => "no credential is lent",
-            Self::LeakedField(_) => "what the ends say stays between them",
-            Self::FailedAlone(_) => "both ends agree again within one round trip",
-            Self::Hangs(_) => "no stream waits forever",
-            Self::Memory(_) => "memory stays within its budget",
-        }
+        self.parts().0
     }
 
-    /// The words for the event that broke it.
+    /// The observation.
     pub fn seen(&self) -> &str {
+        self.parts().1
+    }
+
+    fn parts(&self) -> (&'static str, &str) {
         match self {
-            Self::OtherBytes(seen)
-            | Self::UntrueFields(seen)
-            | Self::ForeignSecret(seen)
-            | Self::LentCredential(seen)
-            | Self::LeakedField(seen)
-            | Self::FailedAlone(seen)
-            | Self::Hangs(seen)
-            | Self::Memory(seen) => seen,
+            Self::OtherBytes(seen) => ("every response is the origin's bytes for that request, or an error", seen),
+            Self::UntrueFields(seen) => ("fields describe the body", seen),
+            Self::ForeignSecret(seen) => ("no private byte crosses clients", seen),
+            Self::LentCredential(seen) => ("no credential is lent", seen),
+            Self::LeakedField(seen) => ("the words of the ends stay between them", seen),
+            Self::Forged(seen) => ("nobody but the ground speaks for the ground", seen),
+            Self::FailedAlone(seen) => ("a request on an undisturbed link succeeds", seen),
+            Self::Disagree(seen) => ("both ends agree again within one round trip", seen),
+            Self::Hangs(seen) => ("no stream waits forever", seen),
+            Self::Memory(seen) => ("memory stays within its budget in total", seen),
+            Self::ClientMemory(seen) => ("memory stays within its budget for each client", seen),
         }
     }
 }

@@ -1,31 +1,36 @@
 //! Both ends of a pair in one process, without a proxy.
 //!
-//! The shipped filters run as they are, down to the crates that Envoy's callbacks enter. This crate is their host, on a
-//! clock of its own. The link delays, cuts and reorders. Ends restart, reload and lack abilities. Clients load private and
-//! public pages, and another remote sends nonsense. The [`laws`](Broken) judge every response.
+//! The shipped filters run as they are. This crate is their host, on a clock of its own, in the place of Envoy. The link
+//! delays, cuts and reorders. The ends restart and reload, and lack abilities. Clients have private and public pages.
+//! Another remote sends nonsense. [`Broken`] lists the laws that every run keeps.
 //!
 //! A seed gives a set-up and a list of orders ([`draw`]). [`run`] follows them. The same seed gives the same run.
 //!
 //! | module | what |
 //! |---|---|
 //! | `vm` | one filter in one worker, and its host |
-//! | `pair` | the modules of both ends |
+//! | `place`, `pair` | the modules of both ends |
+//! | `board` | the memory that the workers of an end share |
 //! | `exchange`, `passage` | a request on its way, and what Envoy does with it |
 //! | `link`, `origin`, `browser` | the rest of the world |
 //! | `orders`, `world` | what happens, and when |
 //! | `laws` | what must hold |
 
+mod board;
 mod browser;
 mod exchange;
+mod fields;
 mod laws;
 mod link;
 mod orders;
 mod origin;
 mod pair;
 mod passage;
+mod place;
 mod vm;
 mod world;
 
+pub use board::Most;
 pub use laws::Broken;
 pub use orders::{End, Order, SetUp, draw, shrink};
 pub use world::{Done, run};

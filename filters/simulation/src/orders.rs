@@ -1,5 +1,4 @@
-//! The events of a run: its set-up and its orders, drawn from a seed. If a law breaks, the shortest list of orders that
-//! still breaks it.
+//! The set-up and the orders of a run, drawn from a seed, and the shortest list of orders that still breaks a law.
 //!
 //! A grammar that mixes everything all the time seldom reaches a deep state. So each run draws a weight for each kind of
 //! order, and half of them are zero (swarm testing, Groce et al. 2012).
@@ -25,12 +24,14 @@ pub struct SetUp {
 
 /// The abilities of an end.
 #[derive(Debug, Clone, Copy)]
-#[allow(clippy::struct_excessive_bools, reason = "independent abilities of one end")]
+#[allow(clippy::struct_excessive_bools, reason = "independent abilities")]
 pub(crate) struct Abilities {
     pub(crate) headers: bool,
     pub(crate) bundling: bool,
     pub(crate) flights: bool,
     pub(crate) deltas: bool,
+    /// It is of a later version, which says more than this one reads.
+    pub(crate) is_later: bool,
 }
 
 /// An end of the pair.
@@ -90,6 +91,25 @@ pub enum Order {
         /// Which one.
         end: End,
     },
+    /// A client opens many pages at once.
+    Crowd {
+        /// Its number.
+        client: u8,
+        /// The number of pages.
+        pages: u8,
+    },
+    /// A client sends fields and a name that only an end may send.
+    Forge {
+        /// Its number.
+        client: u8,
+    },
+    /// The clock of an end steps.
+    Step {
+        /// Which one.
+        end: End,
+        /// How far, and in which direction.
+        ms: i64,
+    },
     /// Another remote of the same ground sends what this one sent, with changed bytes.
     Hostile {
         /// The number of its messages.
@@ -105,11 +125,18 @@ pub enum Order {
 /// The clients of a run.
 pub(crate) const CLIENTS: u8 = 5;
 
+/// The kinds of orders.
+const KINDS: usize = 14;
+
 /// Draws a run.
 pub fn draw(seed: u64, orders: usize) -> (SetUp, Vec<Order>) {
     let mut random = fastrand::Rng::with_seed(seed);
     let set_up = set_up(&mut random);
-    let weights: [u32; 11] = std::array::from_fn(|kind| if kind == 0 || random.bool() { random.u32(1..20) } else { 0 });
+    let weights: [u32; KINDS] = std::array::from_fn(|kind| match kind {
+        0 => random.u32(10..60),
+        _ if random.bool() => random.u32(1..20),
+        _ => 0,
+    });
     let total = weights.iter().sum::<u32>();
     let list = (0..orders).map(|_| {
         let mut at = random.u32(0..total);
@@ -128,7 +155,8 @@ fn set_up(random: &mut fastrand::Rng) -> SetUp {
     let mut abilities = || {
         let is_whole = random.u8(0..4) != 0;
         let mut has = || is_whole || random.bool();
-        Abilities { headers: has(), bundling: has(), flights: has(), deltas: has() }
+        let (headers, bundling, flights, deltas) = (has(), has(), has(), has());
+        Abilities { headers, bundling, flights, deltas, is_later: random.u8(0..4) == 0 }
     };
     let (remote, ground) = (abilities(), abilities());
     SetUp {
@@ -156,8 +184,11 @@ fn order(kind: usize, random: &mut fastrand::Rng) -> Order {
         6 => Order::Restart { end },
         7 => Order::Reload { end },
         8 => Order::Hostile { messages: random.u8(1..8) },
-        10 => Order::Forget { end },
         9 => Order::Wait { ms: random.choice([50, 1_000, 30_000, 4_000_000]).unwrap_or(50) },
+        10 => Order::Forget { end },
+        11 => Order::Crowd { client: random.u8(0..CLIENTS), pages: random.u8(2..50) },
+        12 => Order::Forge { client: random.u8(0..CLIENTS) },
+        13 => Order::Step { end, ms: random.choice([-4_000_000, -1_000, -50, 50, 1_000, 4_000_000]).unwrap_or(50) },
         _ => Order::Visit {
             client: random.u8(0..CLIENTS),
             site: random.u8(0..SITES),
@@ -167,11 +198,12 @@ fn order(kind: usize, random: &mut fastrand::Rng) -> Order {
     }
 }
 
-/// Leaves out orders as long as `breaks` holds of the rest. Takes at most `tries` runs.
+/// Leaves out orders as long as `breaks` holds of the rest: halves first, single ones last, until none can go. Takes at
+/// most `tries` runs.
 pub fn shrink(mut orders: Vec<Order>, tries: usize, mut breaks: impl FnMut(&[Order]) -> bool) -> Vec<Order> {
     let (mut left, mut size) = (tries, orders.len().div_ceil(2));
     while size > 0 && left > 0 {
-        let mut at = 0;
+        let (before, mut at) = (orders.len(), 0);
         while at < orders.len() && left > 0 {
             let mut fewer = orders.clone();
             fewer.drain(at..(at + size).min(orders.len()));
@@ -182,7 +214,8 @@ pub fn shrink(mut orders: Vec<Order>, tries: usize, mut breaks: impl FnMut(&[Ord
                 at += size;
             }
         }
-        size /= 2;
+        // Without one order, another one may not be needed any more.
+        size = if size == 1 && orders.len() < before { 1 } else { size / 2 };
     }
     orders
 }

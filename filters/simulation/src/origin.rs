@@ -3,24 +3,18 @@
 use std::collections::BTreeMap;
 use std::iter;
 
-use crate::vm::Field;
+use crate::fields::{Field, field, pair};
 
 /// The number of sites. Site N is `sN.test`.
 pub(crate) const SITES: u8 = 4;
+/// The site whose responses claim to be of the ground.
+const FORGER: u8 = 3;
+/// A value that no end writes. Clients and origins write it into the fields of the ends.
+pub(crate) const FORGED: &str = "f00df00df00df00df00df00df00df00d;f00df00df00df00d;f00df00d";
 /// Pages of a site.
 pub(crate) const PAGES: u8 = 4;
 /// Objects of a page.
 pub(crate) const OBJECTS: u8 = 6;
-
-/// The value of a header field.
-pub(crate) fn field<'f>(fields: &'f [Field], name: &str) -> Option<&'f [u8]> {
-    fields.iter().find(|(known, _)| known == name.as_bytes()).map(|(_, value)| &**value)
-}
-
-/// A header field as bytes.
-pub(crate) fn pair(name: &str, value: &str) -> Field {
-    (name.as_bytes().to_vec(), value.as_bytes().to_vec())
-}
 
 /// A URL of the simulated web.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +23,7 @@ pub(crate) struct Url {
     pub(crate) path: Path,
 }
 
-/// The thing that the path of a URL names.
+/// The meaning of a URL's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Path {
     /// A page that is the same for everybody.
@@ -128,11 +122,15 @@ pub(crate) struct Origins {
     changes: BTreeMap<u8, Vec<u64>>,
 }
 
-/// When a response was requested, and the longest time that anything had been on the link.
+/// When a response was requested, and by how much the age of an object may be wrong.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_field_names, reason = "the unit of each")]
 pub(crate) struct When {
     pub(crate) at_ms: u64,
-    pub(crate) transit_ms: u64,
+    /// An object of this age counts as fetched for the request.
+    pub(crate) moment_ms: u64,
+    /// How far the clocks of the ends have stepped.
+    pub(crate) uncertain_ms: u64,
 }
 
 /// The seconds for which an object is fresh. A quarter of them is fresh for so short that an outage outlasts it.
@@ -155,29 +153,53 @@ impl Origins {
         let Some(url) = Url::of(request) else {
             return Response { fields: vec![pair(":status", "404")], body: b"no such URL".to_vec() };
         };
-        let cookie = field(request, "cookie").map(|value| String::from_utf8_lossy(value).into_owned());
-        content(&url, self.version(url.site, now_ms), cookie.as_deref())
+        let text = |name| field(request, name).map(|value| String::from_utf8_lossy(value).into_owned());
+        let agent = text("user-agent").unwrap_or_default();
+        let client = agent.strip_prefix("Browser/").and_then(|rest| rest.split(' ').next()?.parse().ok());
+        let who = visitor(&url, client, text("cookie"));
+        let mut response = content(&url, self.version(url.site, now_ms), who.as_deref());
+        if url.site == FORGER {
+            for name in ["x-longhaul-headers", "x-longhaul-retry"] {
+                response.fields.push(pair(name, FORGED));
+            }
+        }
+        response
     }
 
-    /// True if `body` is what `url` was for a visitor with `cookie`, at a moment from which a response to a request of
-    /// `asked` may be.
+    /// True if `body` is the content of the URL for the visitor `who`, at a moment from which the response may be.
     ///
-    /// The age of an object that was sent ahead counts from its arrival, so `transit_ms` comes on top: the longest time that
-    /// anything was on the link.
-    pub(crate) fn was(&self, url: &Url, cookie: Option<&str>, body: &[u8], asked: When, now_ms: u64) -> bool {
+    /// An object may be as old as its fields allow, or as old as one that was fetched for the request (`moment_ms`). Whole
+    /// seconds, rounded down, are what a field can say.
+    pub(crate) fn was(&self, url: &Url, who: Option<&str>, body: &[u8], when: When, now_ms: u64) -> bool {
         let oldest_ms = match url.path {
-            // Whole seconds, rounded down, are what a field can say.
-            Path::Object(number) => asked.at_ms.saturating_sub((max_age_s(number) + 1) * 1000 + asked.transit_ms),
-            _ => asked.at_ms,
+            Path::Object(number) => {
+                let most_ms = ((max_age_s(number) + 1) * 1000).max(when.moment_ms);
+                when.at_ms.saturating_sub(most_ms + when.uncertain_ms)
+            }
+            _ => when.at_ms,
         };
         let (oldest, newest) = (self.version(url.site, oldest_ms), self.version(url.site, now_ms));
-        (oldest..=newest).any(|version| content(url, version, cookie).body == body)
+        (oldest..=newest).any(|version| content(url, version, who).body == body)
     }
 }
+
+/// The beginning of [`secret`].
+pub(crate) const SECRET: &[u8] = b"secret of ";
 
 /// The mark in everything that is for one visitor.
 pub(crate) fn secret(cookie: &str) -> String {
     format!("secret of {cookie}.")
+}
+
+/// The name of a visitor at a site.
+pub(crate) fn name(client: u8, site: u8) -> String {
+    format!("c{client}-s{site}")
+}
+
+/// Returns the visitor whom a response is for. Some pages give a visitor without a cookie a name at once.
+pub(crate) fn visitor(url: &Url, client: Option<u8>, cookie: Option<String>) -> Option<String> {
+    let gives_names = matches!(url.path, Path::Personal(number) if number % 3 != 2);
+    cookie.or_else(|| client.filter(|_| gives_names).map(|client| name(client, url.site)))
 }
 
 fn content(url: &Url, version: usize, cookie: Option<&str>) -> Response {

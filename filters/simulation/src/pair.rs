@@ -7,11 +7,11 @@ use bundling_streams::{Ground, Remote};
 use header_compression_config as headers;
 use header_compression_streams::HeaderCompression;
 use page_flights as flights;
-use shared_board::Memory;
 
-use crate::exchange::{GROUND_BUNDLING, GROUND_HEADERS, REMOTE_BUNDLING, REMOTE_HEADERS, VmKey};
+use crate::board::{EndBoard, Most};
 use crate::laws::Broken;
 use crate::orders::{End, SetUp};
+use crate::place::{GROUND_BUNDLING, GROUND_HEADERS, REMOTE_BUNDLING, REMOTE_HEADERS, VmKey};
 use crate::vm::{Surroundings, Vm};
 
 /// A connection of the pipe.
@@ -25,17 +25,12 @@ pub(crate) struct Pipe {
 pub(crate) struct Pair {
     set_up: SetUp,
     around: Surroundings,
-    boards: BTreeMap<End, Rc<Memory>>,
+    boards: BTreeMap<End, Rc<EndBoard>>,
     pub(crate) vms: BTreeMap<VmKey, Vm>,
     generation: u32,
     pipes: BTreeMap<u8, Pipe>,
     next_pipe: u32,
 }
-
-/// The bytes of the names of objects and of empty places among them.
-const NAMES_BYTES: usize = 4 << 10;
-/// The bytes that a board may hold beside the objects: lists of flights, or lessons and known objects.
-const BOARD_BYTES: usize = 40 << 20;
 
 impl Pair {
     pub(crate) fn new(set_up: &SetUp, around: &Surroundings) -> Result<Self, String> {
@@ -56,7 +51,7 @@ impl Pair {
     /// Starts an end without any memory, and connects.
     pub(crate) fn restart(&mut self, end: End) -> Result<(), String> {
         self.vms.retain(|key, _| key.end() != end);
-        self.boards.insert(end, Rc::new(Memory::default()));
+        self.boards.insert(end, Rc::new(EndBoard::new(end, self.set_up.store_bytes)));
         for worker in 0..self.set_up.workers {
             self.connect(worker);
         }
@@ -66,7 +61,8 @@ impl Pair {
     /// Loads the modules of an end again. Streams of the old ones continue there.
     pub(crate) fn reload(&mut self, end: End) -> Result<(), String> {
         self.generation += 1;
-        let board = self.boards.entry(end).or_default().clone();
+        let store_bytes = self.set_up.store_bytes;
+        let board = self.boards.entry(end).or_insert_with(|| Rc::new(EndBoard::new(end, store_bytes))).clone();
         let (able, places) = match end {
             End::Remote => (self.set_up.remote, [REMOTE_BUNDLING, REMOTE_HEADERS]),
             End::Ground => (self.set_up.ground, [GROUND_BUNDLING, GROUND_HEADERS]),
@@ -83,7 +79,7 @@ impl Pair {
         Ok(())
     }
 
-    fn load(&self, place: usize, board: &Rc<Memory>) -> Result<Vm, String> {
+    fn load(&self, place: usize, board: &Rc<EndBoard>) -> Result<Vm, String> {
         let to_json = |value: serde_json::Result<Vec<u8>>| value.map_err(|error| error.to_string());
         match place {
             REMOTE_HEADERS | GROUND_HEADERS => {
@@ -115,6 +111,13 @@ impl Pair {
             buffer_bytes: 750_000,
             flights: able.flights,
             deltas: able.deltas,
+        }
+    }
+
+    /// Steps the clock of an end.
+    pub(crate) fn step(&mut self, end: End, ms: i64) {
+        if let Some(board) = self.boards.get(&end) {
+            board.step(ms);
         }
     }
 
@@ -156,18 +159,11 @@ impl Pair {
         self.vms.retain(|key, vm| current.contains(key) || vm.open_streams() > 0);
     }
 
-    /// Judges the memory that the boards hold.
-    pub(crate) fn judge_memory(&self) -> Result<(), Broken> {
-        for (end, board) in &self.boards {
-            let (objects, others): (Vec<_>, Vec<_>) =
-                board.sizes().into_iter().partition(|(name, _)| name.starts_with("object/"));
-            let bytes = |list: &[(String, usize)]| list.iter().map(|(name, bytes)| name.len() + bytes).sum::<usize>();
-            let (objects, others) = (bytes(&objects), bytes(&others));
-            let store = usize::try_from(self.set_up.store_bytes).unwrap_or(usize::MAX);
-            if objects > store.saturating_add(NAMES_BYTES) || others > BOARD_BYTES {
-                let what = format!("the board of the {end:?} holds {objects} bytes of objects, {others} of others");
-                return Err(Broken::Memory(what));
-            }
+    /// Judges the memory that the boards hold, and adds it to the most that was seen.
+    pub(crate) fn judge_memory(&self, most: &mut Most) -> Result<(), Broken> {
+        for board in self.boards.values() {
+            let held = board.judge()?;
+            *most = most.max(held);
         }
         Ok(())
     }

@@ -5,10 +5,11 @@ use filter_host::Half;
 use filter_host::stream::Action;
 
 use crate::browser;
-use crate::exchange::{FILTERS, GROUND_BUNDLING, GROUND_HEADERS, Piece, REMOTE_BUNDLING, REMOTE_HEADERS, Sink, VmKey};
+use crate::exchange::{Piece, Sink};
+use crate::fields::{Field, field, pair, words};
 use crate::laws::Broken;
-use crate::origin::{field, pair};
-use crate::vm::{Effect, Field};
+use crate::place::{FILTERS, GROUND_BUNDLING, GROUND_HEADERS, REMOTE_BUNDLING, REMOTE_HEADERS, VmKey};
+use crate::vm::Effect;
 use crate::world::{Event, World};
 
 /// The attempts of a request that may be repeated, and the pause before each.
@@ -31,6 +32,7 @@ impl World {
             }
             if at == GROUND_BUNDLING {
                 self.take_br(id);
+                self.judge_unpacked(id);
             }
             if !self.pass_request(id, at) {
                 return;
@@ -39,13 +41,25 @@ impl World {
         self.at_origin(id);
     }
 
+    /// Judges a client's request as the ground reads it.
+    fn judge_unpacked(&mut self, id: u64) {
+        let Some(exchange) = self.exchanges.get(&id).filter(|it| matches!(it.sink, Sink::Client(_))) else { return };
+        let is_slot = field(&exchange.request, ":authority") == Some(page_flights::SLOT_AUTHORITY.as_bytes());
+        let judged = browser::judge_message(&exchange.request);
+        if is_slot && self.set_up.remote.bundling {
+            self.broken = Some(Broken::Forged(format!("a slot of a client: {}", words(&exchange.request))));
+        } else if let Err(broken) = judged {
+            self.broken = Some(broken);
+        }
+    }
+
     /// The filter `takes_br` of the ground: a remote that decompresses br gets it.
     fn take_br(&mut self, id: u64) {
         let Some(exchange) = self.exchanges.get_mut(&id) else { return };
         exchange.takes_br = field(&exchange.request, "x-longhaul-takes").is_some_and(|takes| takes.starts_with(b"br"));
-        if exchange.takes_br {
-            exchange.request.retain(|(name, _)| name != b"accept-encoding");
-            exchange.request.push(pair("accept-encoding", "br, gzip"));
+        let accepted = exchange.request.iter_mut().find(|(name, _)| name == b"accept-encoding");
+        if let Some((_, value)) = accepted.filter(|_| exchange.takes_br) {
+            *value = [b"br, ", &**value].concat();
         }
     }
 
@@ -83,6 +97,9 @@ impl World {
     /// The router: a first attempt.
     fn route_now(&mut self, id: u64) {
         if let Some(exchange) = self.exchanges.get_mut(&id) {
+            if self.set_up.remote.is_later {
+                say_more(&mut exchange.request, &["x-longhaul-flight", "x-longhaul-takes", "x-longhaul-base"]);
+            }
             exchange.routed.clone_from(&exchange.request);
         }
         self.route(id);
@@ -99,8 +116,9 @@ impl World {
 
     /// Sends a request over the link.
     fn cross(&mut self, id: u64) {
-        let Some(exchange) = self.exchanges.get(&id) else { return };
+        let Some(exchange) = self.exchanges.get_mut(&id) else { return };
         let (attempt, fields) = (exchange.attempt, exchange.request.clone());
+        exchange.routed.clone_from(&fields);
         if self.seen.len() == SEEN {
             let at = usize::try_from(self.draw(SEEN as u64 - 1)).unwrap_or(0);
             self.seen.swap_remove(at);
@@ -114,6 +132,10 @@ impl World {
     /// A request arrives at the ground.
     pub(crate) fn arrive(&mut self, id: u64, attempt: u32, fields: Vec<Field>) {
         let Some(exchange) = self.exchanges.get_mut(&id).filter(|it| it.attempt == attempt) else { return };
+        let is_client = matches!(exchange.sink, Sink::Client(_));
+        if is_client && let Err(broken) = browser::judge_message(&fields) {
+            self.broken = Some(broken);
+        }
         exchange.request = fields;
         self.request(id, GROUND_HEADERS);
     }
@@ -128,7 +150,11 @@ impl World {
         {
             self.broken = Some(broken);
         }
-        let response = self.origins.answer(&request, self.now_ms());
+        let mut response = self.origins.answer(&request, self.now_ms());
+        if !self.set_up.ground.headers {
+            // A ground without header compression has these rules of Envoy alone.
+            response.fields.retain(|(name, _)| !name.starts_with(b"x-longhaul-"));
+        }
         let mut delay_ms = self.draw(ORIGIN_MS);
         self.after(
             delay_ms,
@@ -152,6 +178,9 @@ impl World {
             }
             if at == REMOTE_BUNDLING && !self.pass_router(id, &mut piece) {
                 return;
+            }
+            if let (GROUND_HEADERS, Piece::Headers(fields, _), true) = (at, &mut piece, self.set_up.ground.is_later) {
+                say_more(fields, &["x-longhaul-base"]);
             }
             if at == GROUND_HEADERS {
                 let Some(compressed) = self.compressed(id, piece) else { return };
@@ -202,10 +231,14 @@ impl World {
             Piece::Body(bytes, _) => bytes.len(),
             Piece::Reset => 0,
         };
+        if let Piece::Headers(fields, _) = &piece
+            && let Err(broken) = browser::judge_message(fields)
+        {
+            self.broken = Some(broken);
+        }
         let now_ms = self.around.now_ms.get();
         let arrives_ms = self.link.send_down(now_ms, bytes, &mut self.around.random.borrow_mut());
         exchange.down_ms = exchange.down_ms.max(arrives_ms);
-        self.transit_ms = self.transit_ms.max(exchange.down_ms - now_ms);
         let (at_ms, attempt) = (exchange.down_ms, exchange.attempt);
         self.at(at_ms, Event::AtRemote { exchange: id, attempt, piece });
     }
@@ -244,6 +277,11 @@ impl World {
         match piece {
             Piece::Headers(fields, _) => {
                 if may_repeat && field(fields, "x-longhaul-retry").is_some() {
+                    let (sink, stream) =
+                        (exchange.sink.clone(), exchange.place(REMOTE_HEADERS).and_then(|at| at.stream));
+                    if let (Sink::Client(asked), Some((module, _))) = (sink, stream) {
+                        self.repeat(module, &asked);
+                    }
                     self.again(id, 0);
                     return false;
                 }
@@ -264,7 +302,7 @@ impl World {
         }
     }
 
-    /// Begins another attempt, and ends the streams of the earlier one.
+    /// Another attempt. All streams of the earlier one end.
     fn again(&mut self, id: u64, delay_ms: u64) {
         let Some(mut exchange) = self.exchanges.remove(&id) else { return };
         for at in REMOTE_HEADERS..FILTERS {
@@ -439,7 +477,7 @@ impl World {
     fn call(&mut self, key: VmKey, token: u32, owner: u32, fields: Vec<Field>, timeout_ms: u64) {
         if key.place == GROUND_BUNDLING {
             if field(&fields, "cookie").is_some() {
-                self.broken = Some(Broken::LentCredential(browser::words(&fields)));
+                self.broken = Some(Broken::LentCredential(words(&fields)));
             }
             let response = self.origins.answer(&fields, self.now_ms());
             let delay_ms = 1 + self.draw(ORIGIN_MS);
@@ -451,6 +489,14 @@ impl World {
         self.callouts.insert((key, token), id);
         self.after(timeout_ms, Event::TimedOut { exchange: id });
         self.route_now(id);
+    }
+}
+
+/// Adds to fields of an end what only a later version says. Fields are lists of items, or of parts.
+fn say_more(fields: &mut [Field], names: &[&str]) {
+    for (name, value) in fields.iter_mut().filter(|(name, _)| names.iter().any(|known| known.as_bytes() == name)) {
+        let more: &[u8] = if name == b"x-longhaul-flight" { b";9;later" } else { b", later" };
+        value.extend_from_slice(more);
     }
 }
 

@@ -1,7 +1,7 @@
 //! One filter in one worker: its streams, and the host that serves them.
 //!
-//! The host treats a module as Envoy 1.40 does. The effects of a callback are a local response, a resumed stream or a reset.
-//! They happen once the callback has returned. A response that has begun cannot be replaced.
+//! The host follows Envoy 1.40. A local response, a resumed stream and a reset take effect when the callback has returned.
+//! A response that has begun cannot be replaced.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,15 +15,15 @@ use filter_host::metrics::Metrics;
 use filter_host::root::Filter;
 use filter_host::stream::{Action, HttpStream};
 use filter_host::{Half, Host, HostError};
-use shared_board::{Board, Memory};
+use shared_board::Board;
 
-/// A header field.
-pub(crate) type Field = (Vec<u8>, Vec<u8>);
+use crate::board::EndBoard;
+use crate::fields::Field;
 
 /// The root context of every module.
 const ROOT: u32 = 1;
 
-/// The clock and the source of random bytes of all modules.
+/// The time and the chance of a run, for all modules.
 #[derive(Debug, Clone)]
 pub(crate) struct Surroundings {
     /// Milliseconds since the simulation began.
@@ -31,7 +31,7 @@ pub(crate) struct Surroundings {
     pub(crate) random: Rc<RefCell<fastrand::Rng>>,
 }
 
-/// An effect of a callback.
+/// An effect that a module wants after its callback.
 #[derive(Debug)]
 pub(crate) enum Effect {
     Reply { stream: u32, fields: Vec<Field>, body: Vec<u8> },
@@ -91,7 +91,7 @@ struct State {
 
 struct VmHost {
     surroundings: Surroundings,
-    board: Rc<Memory>,
+    board: Rc<EndBoard>,
     state: RefCell<State>,
 }
 
@@ -107,7 +107,7 @@ impl Vm {
     ///
     /// # Errors
     /// The filter's reason to refuse it.
-    pub(crate) fn load<F: Filter>(config: &[u8], around: &Surroundings, board: &Rc<Memory>) -> Result<Self, String> {
+    pub(crate) fn load<F: Filter>(config: &[u8], around: &Surroundings, board: &Rc<EndBoard>) -> Result<Self, String> {
         let state = RefCell::new(State { next_token: 1, ..State::default() });
         let host = Rc::new(VmHost { surroundings: around.clone(), board: Rc::clone(board), state });
         host.enter(ROOT);
@@ -388,7 +388,7 @@ impl Host for VmHost {
     }
 
     fn monotonic(&self) -> Result<Duration, HostError> {
-        Ok(Duration::from_millis(self.surroundings.now_ms.get()))
+        Ok(Duration::from_millis(self.board.clock_ms(self.surroundings.now_ms.get())))
     }
 
     fn random(&self, bytes: &mut [u8]) {

@@ -3,16 +3,21 @@
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::Add;
 use std::rc::Rc;
+use std::time::Duration;
 
+use crate::board::Most;
 use crate::browser;
-use crate::exchange::{Asked, Exchange, Piece, REMOTE_BUNDLING, REMOTE_HEADERS, Sink, VmKey};
+use crate::exchange::{Asked, Exchange, Piece, Sink};
+use crate::fields::{Field, words};
 use crate::laws::Broken;
 use crate::link::Link;
 use crate::orders::{End, Order, SetUp};
-use crate::origin::{Origins, Path, Url, objects};
+use crate::origin::{Origins, PAGES, Path, SITES, Url, When, objects};
 use crate::pair::Pair;
-use crate::vm::{Field, Surroundings};
+use crate::place::{FILTERS, GROUND_HEADERS, REMOTE_BUNDLING, REMOTE_HEADERS, VmKey};
+use crate::vm::Surroundings;
 
 /// Something that will happen.
 #[derive(Debug)]
@@ -37,14 +42,14 @@ pub(crate) enum Event {
     Tick { vm: VmKey, period_ms: u64 },
 }
 
-/// The counts of a run.
+/// The events and results of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Done {
     /// Events that happened.
     pub steps: u64,
     /// Time of the link.
     pub simulated_ms: u64,
-    /// Responses of clients, and those among them that failed.
+    /// Responses of clients.
     pub responses: u64,
     /// Responses that failed.
     pub failed: u64,
@@ -54,14 +59,50 @@ pub struct Done {
     pub packed: i64,
     /// Pages that crossed the link as differences.
     pub deltas: i64,
+    /// Pages that the remote requested again, because it had lost a base.
+    pub asked_again: i64,
+    /// The most memory that an end held.
+    pub most: Most,
     /// A hash of everything that clients received, in order.
-    pub trace: u64,
+    pub received: u64,
 }
 
+impl Done {
+    /// The time of the link in hours.
+    pub fn hours(&self) -> f64 {
+        Duration::from_millis(self.simulated_ms).as_secs_f64() / 3600.0
+    }
+}
+
+impl Add for Done {
+    type Output = Self;
+
+    /// Joins two runs. The hash is no sum.
+    fn add(self, other: Self) -> Self {
+        Self {
+            steps: self.steps + other.steps,
+            simulated_ms: self.simulated_ms + other.simulated_ms,
+            responses: self.responses + other.responses,
+            failed: self.failed + other.failed,
+            from_flights: self.from_flights + other.from_flights,
+            packed: self.packed + other.packed,
+            deltas: self.deltas + other.deltas,
+            asked_again: self.asked_again + other.asked_again,
+            most: self.most.max(other.most),
+            received: self.received ^ other.received,
+        }
+    }
+}
+
+/// The time at which a run begins, by the clocks of the ends: far enough from zero for all steps back.
+const BEGIN_MS: u64 = 1 << 40;
 /// The time after the last order in which all requests must end.
 const QUIET_MS: u64 = 400_000;
 /// A request that began this long after something had happened must succeed, in milliseconds beside two round trips.
 const GRACE_MS: u64 = 200;
+
+/// Fewer remembered clients than this do not include all of a run and of hostile remotes.
+const FEW_CLIENTS: u32 = 64;
 
 /// A run.
 pub(crate) struct World {
@@ -84,10 +125,12 @@ pub(crate) struct World {
     periods: BTreeMap<VmKey, u64>,
     /// The counters [`REACHED`] of each module that a stream has left.
     reached: BTreeMap<VmKey, Vec<i64>>,
-    /// The longest time that a piece was on its way to the remote.
-    pub(crate) transit_ms: u64,
+    /// How far the clocks of the ends have stepped.
+    stepped_ms: u64,
     /// The last time at which something happened to the link or to an end.
     disturbed_ms: u64,
+    /// When a module's requests of a client were first repeated since the last disturbance.
+    repeated_ms: BTreeMap<(u8, VmKey), u64>,
     /// Requests that crossed the link lately, for hostile remotes.
     pub(crate) seen: Vec<Vec<Field>>,
     pub(crate) done: Done,
@@ -100,7 +143,7 @@ pub(crate) struct World {
 /// The law that was broken first.
 pub fn run(seed: u64, set_up: &SetUp, orders: &[Order]) -> Result<Done, Broken> {
     let random = Rc::new(RefCell::new(fastrand::Rng::with_seed(seed)));
-    let around = Surroundings { now_ms: Rc::new(Cell::new(1_000_000)), random };
+    let around = Surroundings { now_ms: Rc::new(Cell::new(BEGIN_MS)), random };
     let pair = Pair::new(set_up, &around).map_err(Broken::Hangs)?;
     let mut world = World {
         set_up: set_up.clone(),
@@ -119,8 +162,9 @@ pub fn run(seed: u64, set_up: &SetUp, orders: &[Order]) -> Result<Done, Broken> 
         next_stream: 2,
         periods: BTreeMap::new(),
         reached: BTreeMap::new(),
-        transit_ms: 0,
+        stepped_ms: 0,
         disturbed_ms: 0,
+        repeated_ms: BTreeMap::new(),
         seen: Vec::new(),
         done: Done::default(),
         broken: None,
@@ -156,7 +200,6 @@ impl World {
         let mut quiet_ms = None;
         while let Some(Reverse((at_ms, number))) = self.queue.pop() {
             let Some(event) = self.events.remove(&number) else { continue };
-            let is_tick = matches!(event, Event::Tick { .. });
             if quiet_ms.is_some_and(|quiet_ms| at_ms > quiet_ms) {
                 break;
             }
@@ -170,16 +213,15 @@ impl World {
             if quiet_ms.is_none() && self.orders_are_done() {
                 quiet_ms = Some(self.now_ms().max(self.link.back_at_ms()) + QUIET_MS);
             }
-            if !is_tick && self.done.steps.is_multiple_of(64) {
-                self.pair.judge_memory()?;
-            }
+            self.pair.judge_memory(&mut self.done.most)?;
         }
         self.done.simulated_ms = self.now_ms() - began_ms;
         for (vm, counts) in &self.reached {
             match (vm.place, counts.as_slice()) {
-                (REMOTE_BUNDLING, [ready, awaited, deltas]) => {
+                (REMOTE_BUNDLING, [ready, awaited, deltas, asked_again]) => {
                     self.done.from_flights += ready + awaited;
                     self.done.deltas += deltas;
+                    self.done.asked_again += asked_again;
                 }
                 (_, [packed]) => self.done.packed += packed,
                 _ => {}
@@ -193,17 +235,12 @@ impl World {
     }
 
     fn judge_end(&mut self) -> Result<(), Broken> {
-        self.pair.judge_memory()?;
         self.pair.sweep();
         if let Some(exchange) = self.exchanges.values().find(|one| matches!(one.sink, Sink::Client(_))) {
             return Err(Broken::Hangs(format!("{:?}, attempt {}", exchange.sink, exchange.attempt)));
         }
         if let Some(exchange) = self.exchanges.values().next() {
-            return Err(Broken::Hangs(format!(
-                "an exchange: {:?} {}",
-                exchange.sink,
-                browser::words(&exchange.request)
-            )));
+            return Err(Broken::Hangs(format!("an exchange: {:?} {}", exchange.sink, words(&exchange.request))));
         }
         match self.pair.vms.iter().find(|(_, vm)| vm.open_streams() > 0) {
             Some((key, vm)) => Err(Broken::Hangs(format!("{} streams of {key:?}", vm.open_streams()))),
@@ -223,12 +260,12 @@ impl World {
             Event::AtGround { exchange, attempt, fields } => self.arrive(exchange, attempt, fields),
             Event::FromOrigin { exchange, attempt, piece } => {
                 if self.is_current(exchange, attempt) {
-                    self.respond(exchange, crate::exchange::FILTERS, piece);
+                    self.respond(exchange, FILTERS, piece);
                 }
             }
             Event::AtRemote { exchange, attempt, piece } => {
                 if self.is_current(exchange, attempt) {
-                    self.respond(exchange, crate::exchange::GROUND_HEADERS, piece);
+                    self.respond(exchange, GROUND_HEADERS, piece);
                 }
             }
             Event::Fetched { vm, owner, token, answer } => {
@@ -282,11 +319,24 @@ impl World {
             Order::Leave => self.leave_one(),
             Order::Restart { end } => self.restart(end),
             Order::Reload { end } => {
+                if end == End::Remote {
+                    // A request that is repeated now has lost its first form with the old module.
+                    self.disturb();
+                }
+                self.repeated_ms.clear();
                 if let Err(reason) = self.pair.reload(end) {
                     self.broken = Some(Broken::Hangs(reason));
                 }
             }
             Order::Forget { end } => self.pair.forget(end),
+            Order::Crowd { client, pages } => {
+                for number in 0..pages {
+                    let url = Url { site: number % SITES, path: Path::Page(number / SITES % PAGES) };
+                    self.ask(client, &url, None);
+                }
+            }
+            Order::Forge { client } => self.forge(client),
+            Order::Step { end, ms } => self.step(end, ms),
             Order::Hostile { messages } => (0..messages).for_each(|_| self.hostile()),
             Order::Wait { ms } => pause_ms += ms,
         }
@@ -296,15 +346,55 @@ impl World {
     /// From now on until a round trip later, requests may fail.
     pub(crate) fn disturb(&mut self) {
         self.disturbed_ms = self.now_ms().max(self.link.back_at_ms());
+        self.repeated_ms.clear();
+    }
+
+    /// The time for which requests may fail, or be repeated, after the ends have lost their common state.
+    fn grace_ms(&self) -> u64 {
+        2 * (self.set_up.rtt_ms + self.set_up.jitter_ms) + GRACE_MS
+    }
+
+    /// An end wants a client's request once more, because the other one did not understand it. That brings both to
+    /// agreement, so a request that begins a round trip later is not repeated.
+    pub(crate) fn repeat(&mut self, module: VmKey, asked: &Asked) {
+        // An end that remembers few clients forgets the others at any time.
+        if asked.is_forged || self.set_up.remembered_clients < FEW_CLIENTS {
+            return;
+        }
+        let now_ms = self.now_ms();
+        let first_ms = *self.repeated_ms.entry((asked.client, module)).or_insert(now_ms);
+        if asked.at_ms > first_ms.max(self.disturbed_ms) + self.grace_ms() {
+            let seen = format!("{asked:?} is repeated at {now_ms} ms, as another one was at {first_ms} ms");
+            self.broken = Some(Broken::Disagree(seen));
+        }
     }
 
     /// A client's request.
     fn ask(&mut self, client: u8, url: &Url, referer: Option<&Url>) {
         let (fields, cookie) = browser::request(client, url, referer);
-        let asked = Asked { client, url: url.clone(), cookie, at_ms: self.now_ms() };
+        let asked = Asked { client, url: url.clone(), cookie, at_ms: self.now_ms(), is_forged: false };
+        self.send(asked, fields);
+    }
+
+    fn send(&mut self, asked: Asked, fields: Vec<Field>) {
         let worker = self.around.random.borrow_mut().u8(0..self.set_up.workers);
         let id = self.begin(Sink::Client(asked), worker, fields);
         self.request(id, REMOTE_BUNDLING);
+    }
+
+    /// A client claims to be an end.
+    fn forge(&mut self, client: u8) {
+        let able = self.set_up.remote;
+        for (fields, url) in browser::forged(client, able.bundling, able.headers) {
+            let cookie = browser::cookie_of(&fields);
+            self.send(Asked { client, url, cookie, at_ms: self.now_ms(), is_forged: true }, fields);
+        }
+    }
+
+    /// The clock of an end steps.
+    fn step(&mut self, end: End, ms: i64) {
+        self.stepped_ms = self.stepped_ms.saturating_add(ms.unsigned_abs());
+        self.pair.step(end, ms);
     }
 
     pub(crate) fn begin(&mut self, sink: Sink, worker: u8, fields: Vec<Field>) -> u64 {
@@ -383,20 +473,28 @@ impl World {
     /// A client has its response, or a part of one.
     pub(crate) fn received(&mut self, asked: &Asked, status: u16, fields: &[Field], body: &[u8], is_whole: bool) {
         self.done.responses += 1;
+        if asked.is_forged {
+            return;
+        }
+        let is_undisturbed = asked.at_ms > self.disturbed_ms + self.grace_ms();
         for byte in body.iter().chain(&status.to_le_bytes()) {
-            self.done.trace = (self.done.trace ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+            self.done.received = (self.done.received ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
         if !is_whole || status != 200 {
             self.done.failed += 1;
-            let grace_ms = 2 * (self.set_up.rtt_ms + self.set_up.jitter_ms) + GRACE_MS;
-            if asked.at_ms > self.disturbed_ms + grace_ms {
+            if is_undisturbed {
                 let what = format!("{asked:?}: status {status}, {} bytes, whole: {is_whole}", body.len());
                 self.broken = Some(Broken::FailedAlone(what));
             }
             return;
         }
-        if let Err(broken) = browser::judge_response(asked, fields, body, &self.origins, self.transit_ms, self.now_ms())
-        {
+        let when = When {
+            at_ms: asked.at_ms,
+            moment_ms: (4 * self.set_up.rtt_ms).max(1000),
+            // The remote takes one round trip of a parcel for granted.
+            uncertain_ms: self.set_up.rtt_ms + self.stepped_ms,
+        };
+        if let Err(broken) = browser::judge_response(asked, fields, body, &self.origins, when, self.now_ms()) {
             self.broken = Some(broken);
         }
         for url in objects(&asked.url) {
@@ -431,7 +529,7 @@ impl World {
         if let Sink::Callout { vm, token, .. } = &exchange.sink {
             self.callouts.remove(&(*vm, *token));
         }
-        for at in 0..crate::exchange::FILTERS {
+        for at in 0..FILTERS {
             self.close(&mut exchange, at);
         }
     }
@@ -452,8 +550,8 @@ impl World {
     fn count(&mut self, vm: VmKey) {
         let Some(module) = self.pair.vms.get(&vm) else { return };
         let names: &[&str] = match vm.place {
-            REMOTE_BUNDLING => &REACHED[..3],
-            REMOTE_HEADERS => &REACHED[3..],
+            REMOTE_BUNDLING => &REACHED[..4],
+            REMOTE_HEADERS => &REACHED[4..],
             _ => &[],
         };
         let reached = names.iter().map(|name| module.count(name)).collect();
@@ -461,11 +559,12 @@ impl World {
     }
 }
 
-/// Counters of the remote that show that a run reaches something: objects from flights, twice, pages as differences, and
-/// requests with compressed headers.
-const REACHED: [&str; 4] = [
+/// Counters of the remote that show that a run reaches something: objects from flights, twice, pages as differences, pages
+/// that were requested again, and requests with compressed headers.
+const REACHED: [&str; 5] = [
     "longhaul_bundling_answered_total_reason_ready",
     "longhaul_bundling_answered_total_reason_awaited",
     "longhaul_bundling_deltas_total",
+    "longhaul_bundling_base_lost_total",
     "longhaul_header_compression_packed_total",
 ];

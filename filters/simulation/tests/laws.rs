@@ -1,51 +1,90 @@
 //! Runs of many seeds keep every law, and a seed repeats its run.
+//!
+//! | variable | runs |
+//! |---|---|
+//! | none | the first [`RUNS`] seeds |
+//! | `LONGHAUL_SEED` | this seed |
+//! | `LONGHAUL_RUNS` | so many seeds from 0 on |
+//! | `LONGHAUL_SECONDS` | other seeds each time, for so long |
 
 #![allow(clippy::panic, clippy::unwrap_used)]
 
-use pair_simulation::{draw, run, shrink};
+use std::time::{Duration, Instant, SystemTime};
 
+use pair_simulation::{Done, draw, run, shrink};
+
+/// Seeds of a run without a variable: more than 10,000 steps, and every part of both ends.
+const RUNS: u64 = 40;
 /// Orders of one run.
 const ORDERS: usize = 40;
+/// Runs that shrinking may take.
+const TRIES: usize = 1000;
+/// Seeds that found faults. The README lists them.
+const FAULTS: [u64; 4] = [4, 23, 43, 412];
 
 /// Runs one seed. A run that breaks a law is shrunk, and told with what repeats it.
-fn keep_the_laws(seed: u64) -> pair_simulation::Done {
+fn keep_the_laws(seed: u64) -> Done {
     let (set_up, orders) = draw(seed, ORDERS);
     match run(seed, &set_up, &orders) {
         Ok(done) => done,
         Err(broken) => {
             let is_same = |fewer: &[_]| run(seed, &set_up, fewer).is_err_and(|other| other.law() == broken.law());
-            let shortest = shrink(orders.clone(), 300, is_same);
-            let why = run(seed, &set_up, &shortest).unwrap_err();
+            let shortest = shrink(orders, TRIES, is_same);
+            let last = run(seed, &set_up, &shortest).unwrap_err();
+            let orders: Vec<String> = shortest.iter().map(|order| format!("  {order:?}")).collect();
             panic!(
-                "LONGHAUL_SEED={seed} breaks: {}\n{}\nset-up: {set_up:?}\nshortest orders: {shortest:#?}",
-                why.law(),
-                why.seen()
+                "LONGHAUL_SEED={seed} breaks: {}\n{}\nset-up: {set_up:?}\nshortest orders:\n{}",
+                last.law(),
+                last.seen(),
+                orders.join("\n")
             );
         }
     }
 }
 
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|value| value.parse().unwrap())
+}
+
+/// The seeds to run. The time decides how many of them.
+fn seeds() -> (std::ops::Range<u64>, Duration) {
+    let ever = Duration::MAX;
+    if let Some(seed) = variable("LONGHAUL_SEED") {
+        return (seed..seed + 1, ever);
+    }
+    if let Some(seconds) = variable("LONGHAUL_SECONDS") {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        return (now.as_secs() << 20..u64::MAX, Duration::from_secs(seconds));
+    }
+    (0..variable("LONGHAUL_RUNS").unwrap_or(RUNS), ever)
+}
+
 #[test]
 fn a_thousand_bad_days() {
-    let one = std::env::var("LONGHAUL_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
-    let count = std::env::var("LONGHAUL_RUNS").ok().and_then(|runs| runs.parse::<u64>().ok()).unwrap_or(60);
-    let seeds = one.map_or(0..count, |seed| seed..seed + 1);
-    let (mut steps, mut simulated_ms, mut responses, mut failed, mut flights, mut packed, mut deltas) =
-        (0, 0, 0, 0, 0, 0, 0);
+    let (began, (seeds, time)) = (Instant::now(), seeds());
+    let (mut sum, mut runs) = (Done::default(), 0_u32);
     for seed in seeds {
-        let done = keep_the_laws(seed);
-        steps += done.steps;
-        simulated_ms += done.simulated_ms;
-        responses += done.responses;
-        failed += done.failed;
-        flights += done.from_flights;
-        packed += done.packed;
-        deltas += done.deltas;
+        if began.elapsed() >= time {
+            break;
+        }
+        sum = sum + keep_the_laws(seed);
+        runs += 1;
     }
-    println!(
-        "{steps} steps, {} hours, {responses} responses, {failed} failed, {flights} from flights, {packed} packed, {deltas} deltas",
-        simulated_ms / 3_600_000
-    );
+    let rate = u128::from(sum.steps) * 1000 / began.elapsed().as_millis().max(1);
+    println!("{runs} runs, {rate} steps a second, {:.1} simulated hours", sum.hours());
+    println!("{sum:#?}");
+    // A grammar that no longer reaches a protocol would keep all laws.
+    if runs >= 40 {
+        assert!(sum.steps > 10_000 && sum.from_flights > 0 && sum.packed > 0 && sum.deltas > 0 && sum.asked_again > 0);
+        assert!(sum.failed * 10 < sum.responses, "{} of {} failed", sum.failed, sum.responses);
+    }
+}
+
+#[test]
+fn seeds_that_found_faults_keep_the_laws() {
+    for seed in FAULTS {
+        keep_the_laws(seed);
+    }
 }
 
 #[test]

@@ -55,6 +55,9 @@ pub use remote::RemoteEnd;
 
 /// The request header that opens a flight: `ID;STORE;CLIENT`. `filters/bundling/README.md` describes the format.
 pub const FLIGHT_FIELD: &str = "x-longhaul-flight";
+/// The response header of a parcel: for how many milliseconds the ground held the slot while it had all objects of the
+/// parcel not yet. Below zero, the oldest object waited for the slot. The remote computes the age of the objects by it.
+pub const HELD_FIELD: &str = "x-longhaul-held";
 /// The authority of slots and reports. The remote lets no request of a client with this authority pass.
 pub const SLOT_AUTHORITY: &str = "bundle.pair.invalid";
 

@@ -50,6 +50,15 @@ impl Link {
         (4 * self.rtt_ms).max(1000)
     }
 
+    /// Returns by how much the objects of a parcel are older than their arrival says, beyond one round trip, in milliseconds.
+    /// The parcel came `after_ms` after its slot was sent, and the ground held the slot for `held_ms` of them. The rest is
+    /// time on the link, an outage for example (RFC 9111, 4.2.3, `response_delay`). The round trip is part of
+    /// [`Link::moment_ms`]. A ground of an earlier version does not say how long it held the slot.
+    pub(crate) fn late_ms(self, after_ms: u64, held_ms: Option<i64>) -> u64 {
+        let Some(held_ms) = held_ms else { return 0 };
+        after_ms.saturating_add_signed(held_ms.saturating_neg()).saturating_sub(self.rtt_ms)
+    }
+
     /// Returns the time in milliseconds that an origin has for an object. After it, the browser had better request the
     /// object itself.
     pub(crate) fn fetch_timeout_ms(self) -> u64 {
@@ -107,6 +116,22 @@ mod tests {
         let cell = link(400, 9_750, 5_000);
         assert_eq!((cell.slots(), cell.budget()), (4, 35_100));
         assert!(cell.hold_ms() < 6_000, "{}", cell.hold_ms());
+    }
+
+    #[test]
+    fn a_parcel_is_late_by_its_time_on_the_link() {
+        let link = link(600, 2_500_000, 625_000);
+        for (after_ms, held_ms, expected) in [
+            (700, Some(100), 0),
+            (30_000, Some(29_000), 400),
+            (20_000, Some(100), 19_300),
+            (1000, Some(-5000), 5400),
+            (20_000, None, 0),
+            (5, Some(i64::MAX), 0),
+            (5, Some(i64::MIN), i64::MAX as u64 + 5 - 600),
+        ] {
+            assert_eq!(link.late_ms(after_ms, held_ms), expected, "{after_ms} {held_ms:?}");
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(crate) enum State {
     Unknown,
     /// The object is on its way.
     Coming,
-    /// The object is on the shelf since `since_ms`. `moment` holds the headers of its response alone.
+    /// The object is on the shelf. It was fetched at `since_ms`. `moment` holds the headers of its response alone.
     Here { ident: Ident, since_ms: u64, moment: Vec<u8> },
     /// The object will not come.
     Withdrawn,

@@ -27,7 +27,7 @@ use crate::object;
 use crate::report;
 use crate::request::{self, Asked};
 use crate::shelf;
-use crate::{Answer, Call, End, FLIGHT_FIELD, Release, SLOT_AUTHORITY};
+use crate::{Answer, Call, End, FLIGHT_FIELD, HELD_FIELD, Release, SLOT_AUTHORITY};
 use shared_board::Board;
 
 /// The decision about a request.
@@ -104,7 +104,8 @@ impl Opened {
 
 #[derive(Debug, Clone, Copy)]
 enum CallKind {
-    Slot(FlightId),
+    /// With the time when the slot was sent.
+    Slot(FlightId, u64),
     Report,
 }
 
@@ -179,7 +180,7 @@ impl RemoteEnd {
             log::written(board, client, &url, now_ms);
         } else if let Some(asked) = request::asked(&fields) {
             let turn = log::turn(board, client);
-            match self.matching(board, client, &asked, now_ms) {
+            match self.matching(board, client, &asked, now_ms, now_ms) {
                 Match::Reply(reply) => {
                     self.counts.add(Count::Ready, 1);
                     return Verdict::Answer(reply);
@@ -206,10 +207,10 @@ impl End for RemoteEnd {
     }
 
     fn answered(&mut self, board: &dyn Board, call: u64, answer: &Answer<'_>, now_ms: u64) {
-        let Some(CallKind::Slot(id)) = self.calls.remove(&call) else { return };
+        let Some(CallKind::Slot(id, sent_ms)) = self.calls.remove(&call) else { return };
         match answer {
             Answer::Came(headers, body) => match Fields::from(*headers).status() {
-                200 => self.parcel(board, &id, &Fields::from(*headers), body, now_ms),
+                200 => self.parcel(board, &id, sent_ms, &Fields::from(*headers), body, now_ms),
                 204 | 410 => self.end(&id),
                 404 => {
                     self.silent_since_ms = Some(now_ms);
@@ -228,7 +229,7 @@ impl End for RemoteEnd {
             && let Some(id) = self.spare.pop_front()
         {
             if self.opened.get(&id).is_some_and(|opened| !opened.ended) {
-                self.slot(&id);
+                self.slot(&id, now_ms);
             }
         }
         let due = |opened: &Opened| opened.is_over(now_ms) || (opened.is_quiet(now_ms) && !opened.reported);
@@ -289,7 +290,7 @@ impl RemoteEnd {
         self.opened.insert(id, opened);
         let slots = self.link.slots();
         for _ in 0..slots.min(BATCH) {
-            self.slot(&id);
+            self.slot(&id, now_ms);
         }
         self.spare.extend((BATCH..slots).map(|_| id));
         self.counts.add(Count::Flights, 1);
@@ -308,8 +309,8 @@ impl RemoteEnd {
         key.first_chunk().copied().unwrap_or_default()
     }
 
-    fn slot(&mut self, id: &FlightId) {
-        self.call(CallKind::Slot(*id), report::slot(id));
+    fn slot(&mut self, id: &FlightId, now_ms: u64) {
+        self.call(CallKind::Slot(*id, now_ms), report::slot(id));
     }
 
     fn call(&mut self, kind: CallKind, path: String) {
@@ -326,7 +327,15 @@ impl RemoteEnd {
         self.outbox.push(Call { id: self.last_call, fields, timeout_ms: self.link.slot_timeout_ms() });
     }
 
-    fn parcel(&mut self, board: &dyn Board, id: &FlightId, fields: &Fields<'_>, body: &[u8], now_ms: u64) {
+    fn parcel(
+        &mut self,
+        board: &dyn Board,
+        id: &FlightId,
+        sent_ms: u64,
+        fields: &Fields<'_>,
+        body: &[u8],
+        now_ms: u64,
+    ) {
         let unpacked = match fields.get("content-encoding") {
             None => body.to_vec(),
             Some(b"br") => decode(body, limits::PARCEL_BYTES).unwrap_or_default(),
@@ -357,13 +366,14 @@ impl RemoteEnd {
         opened.ended |= received.contains(&Frame::End);
         opened.last_ms = now_ms;
         let open = !opened.ended;
+        let fetched_ms = now_ms.saturating_sub(self.link.late_ms(now_ms.saturating_sub(sent_ms), held_ms(fields)));
         log::change(board, client, id, |flight| {
             for (frame, kept) in received.iter().zip(&kept) {
-                record(flight, frame, *kept, now_ms);
+                record(flight, frame, *kept, fetched_ms);
             }
         });
         if open {
-            self.slot(id);
+            self.slot(id, now_ms);
         }
         self.look_again(board, now_ms);
     }
@@ -379,7 +389,7 @@ impl RemoteEnd {
         let Some(opened) = self.opened.get_mut(id) else { return };
         opened.ended = true;
         // Other slots may still bring objects. It is certain that none come only when no slot is left.
-        if self.calls.values().any(|kind| matches!(kind, CallKind::Slot(other) if other == id)) {
+        if self.calls.values().any(|kind| matches!(kind, CallKind::Slot(other, _) if other == id)) {
             return;
         }
         log::change(board, opened.client, id, |flight| {
@@ -403,7 +413,7 @@ impl RemoteEnd {
                 self.held.push(held);
                 continue;
             }
-            let (count, release) = match self.matching(board, held.client, &held.asked, now_ms) {
+            let (count, release) = match self.matching(board, held.client, &held.asked, held.since_ms, now_ms) {
                 Match::Reply(reply) => (Count::Awaited, Release::Answer(reply)),
                 Match::None | Match::Unknown => (Count::LetGoWithdrawn, Release::GoOn),
                 Match::Wait if is_late => (Count::LetGoLate, Release::GoOn),
@@ -423,7 +433,9 @@ impl RemoteEnd {
         lasts.is_some_and(|lasts_ms| age_ms >= lasts_ms.max(self.link.moment_ms()))
     }
 
-    fn matching(&mut self, board: &dyn Board, client: u64, asked: &Asked, now_ms: u64) -> Match {
+    /// Looks for the object of a request that began at `asked_ms`. An object that was fetched since then is as fresh as the
+    /// response to the request itself.
+    fn matching(&mut self, board: &dyn Board, client: u64, asked: &Asked, asked_ms: u64, now_ms: u64) -> Match {
         let Some(Expected { flight, index, state }) =
             log::expected(board, client, asked.referrer.as_deref(), &asked.url, now_ms)
         else {
@@ -443,7 +455,7 @@ impl RemoteEnd {
                 };
                 // The browser wants the object even if it is too old, so the page's next visitors should get it.
                 set_state(board, client, &flight, index, &State::Used);
-                let age_ms = now_ms.saturating_sub(since_ms);
+                let age_ms = asked_ms.saturating_sub(since_ms);
                 if self.is_too_old(&reply, age_ms) {
                     self.counts.add(Count::Stale, 1);
                     return Match::None;
@@ -454,9 +466,14 @@ impl RemoteEnd {
     }
 }
 
-fn record(flight: &mut log::Flight, frame: &Frame<'_>, kept: bool, now_ms: u64) {
+/// Returns the value of [`HELD_FIELD`]. None if the ground is of an earlier version.
+fn held_ms(fields: &Fields<'_>) -> Option<i64> {
+    fields.text(HELD_FIELD)?.parse().ok()
+}
+
+fn record(flight: &mut log::Flight, frame: &Frame<'_>, kept: bool, fetched_ms: u64) {
     let arrived = |ident: &_, moment: &[u8]| {
-        if kept { State::Here { ident: *ident, since_ms: now_ms, moment: moment.to_vec() } } else { State::Lost }
+        if kept { State::Here { ident: *ident, since_ms: fetched_ms, moment: moment.to_vec() } } else { State::Lost }
     };
     let (index, state) = match frame {
         Frame::Announced { first, marks } => {

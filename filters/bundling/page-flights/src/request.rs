@@ -3,7 +3,6 @@
 use http_semantics::Fields;
 use http_semantics::navigation::{Shown, bypasses_caches, is_speculative, page_load, saves_data};
 
-use crate::FLIGHT_FIELD;
 use crate::fields::head;
 use crate::limits;
 
@@ -50,8 +49,9 @@ pub(crate) struct Asked {
 }
 
 /// All fields that a request served from a flight may have. The ground's request for the object has no others. With any
-/// other field, the origin may respond differently.
-const UNDERSTOOD: [&str; 31] = [
+/// other field, the origin may respond differently. A request with a field of the ends is not held either: the field would
+/// cross the link when the request goes on.
+const UNDERSTOOD: [&str; 30] = [
     ":authority",
     ":method",
     ":path",
@@ -83,7 +83,6 @@ const UNDERSTOOD: [&str; 31] = [
     "x-envoy-internal",
     "x-forwarded-for",
     "x-forwarded-proto",
-    FLIGHT_FIELD,
 ];
 
 /// Destinations of objects that are parts of a page (Fetch, "destination").
@@ -210,6 +209,7 @@ mod tests {
             ("x-api-key", "x"),
             ("x-auth-token", "x"),
             ("x-requested-with", "XMLHttpRequest"),
+            (crate::FLIGHT_FIELD, "00;00;00"),
             ("x-forwarded-host", "x"),
             ("upgrade-insecure-requests", "1"),
             ("service-worker", "script"),

@@ -20,7 +20,7 @@ labelled! {
         PlainPeer = "plain_total_reason_peer";
         /// Messages sent plain: an upgrade or a tunnel.
         PlainUpgrade = "plain_total_reason_upgrade";
-        /// Requests sent plain: the proxy might not keep the body for a retry.
+        /// Requests sent plain: the proxy might not keep the body for a retry, or does not retry them.
         PlainBody = "plain_total_reason_body";
         /// Messages sent plain: too large, or compression would not have made them smaller.
         PlainBlock = "plain_total_reason_block";

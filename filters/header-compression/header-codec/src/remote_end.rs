@@ -4,6 +4,7 @@
 //! | the request | travels |
 //! |---|---|
 //! | upgrade or CONNECT | plain |
+//! | is sent by bundling, because a base of the page was lost | plain: no router retries it if the ground refuses it |
 //! | has a body that the proxy might not keep for a retry | plain: the remote must be able to retry a compressed request |
 //! | the ground does not support compression, or nothing is known of it | as `peer` says |
 //! | the connection it will take is not known yet, or nothing is remembered on it | compressed, without references |
@@ -111,6 +112,10 @@ impl RemoteEnd {
         let method = find(request.headers, b":method").unwrap_or_default();
         if method == b"CONNECT" || find(request.headers, b"upgrade").is_some() {
             self.counts.add(Count::PlainUpgrade, 1);
+            return (keep_others(request.headers), RemoteStream::Plain);
+        }
+        if is_sent_again(request.headers) {
+            self.counts.add(Count::PlainBody, 1);
             return (keep_others(request.headers), RemoteStream::Plain);
         }
         let turn = match self.peer.way(is_repeatable(request, method), request.now) {
@@ -264,11 +269,17 @@ impl RemoteEnd {
     }
 }
 
-/// Returns true if the request belongs to a client. The box's own requests have authorities under `pair.invalid` and no
-/// client address; Envoy 1.40 crashes when the filter reads that address.
+/// Returns true if the request comes from a client's connection. The box's own requests have authorities under
+/// `pair.invalid`, or are sent again, and have no client address; Envoy 1.40 crashes when the filter reads that address.
 pub fn is_of_a_client(headers: &[(&[u8], &[u8])]) -> bool {
     let own = |name: &[u8]| name.ends_with(b".pair.invalid") && find(headers, b":method") != Some(b"CONNECT");
-    !find(headers, b":authority").is_some_and(own)
+    !find(headers, b":authority").is_some_and(own) && !is_sent_again(headers)
+}
+
+/// Returns true if bundling sends the request of a client once more, because a base of the page was lost. It says so in
+/// this field, which the ground removes. No client can: Envoy removes the field from the requests of clients.
+fn is_sent_again(headers: &[(&[u8], &[u8])]) -> bool {
+    find(headers, b"x-longhaul-base") == Some(b"none")
 }
 
 /// Returns true if a request does no harm when it reaches an origin twice.

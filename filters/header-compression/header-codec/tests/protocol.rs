@@ -146,6 +146,23 @@ fn a_body_that_the_proxy_might_not_keep_travels_under_plain_headers() {
     assert!(pair.exchange_with_body(&post, true, &ok()).packed_request().is_some());
 }
 
+/// Seed 412 of the simulation: the ground had forgotten the client, and nobody repeated the request that it refused.
+#[test]
+fn a_request_that_bundling_sends_again_is_plain_and_has_no_client() {
+    let mut pair = Pair::new();
+    pair.exchange(&get("www.example.org", "/"), &ok());
+    let mut again = get("www.example.org", "/");
+    again.push((b"x-longhaul-base".to_vec(), b"none".to_vec()));
+    assert!(pair.exchange(&again, &ok()).packed_request().is_none());
+    let of = |request: &header_codec::FieldList| {
+        let list: Vec<(&[u8], &[u8])> = request.iter().map(|(name, value)| (&**name, &**value)).collect();
+        header_codec::is_of_a_client(&list)
+    };
+    assert!(!of(&again));
+    again.last_mut().unwrap().1 = b"0011223344556677".to_vec();
+    assert!(pair.exchange(&again, &ok()).packed_request().is_some() && of(&again));
+}
+
 #[test]
 fn a_restarted_ground_costs_one_retry_and_no_request() {
     let mut pair = Pair::new();

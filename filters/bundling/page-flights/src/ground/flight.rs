@@ -9,6 +9,7 @@ use super::fetch::Fetch;
 use super::known::Known;
 use super::lessons::{Page, Skip, Who};
 use super::visitor::Visitor;
+use crate::HELD_FIELD;
 use crate::counts::{Count, Counts};
 use crate::digest::{FlightId, Ident, Mark, authority, key, mark, object_mark, root};
 use crate::finder::{Found, rank};
@@ -81,6 +82,15 @@ struct Ready {
     rank: u8,
     index: usize,
     object: Object,
+    /// The time since which it waits for a slot.
+    since_ms: u64,
+}
+
+/// A slot of the remote, and the time when it arrived.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slot {
+    pub(super) stream: u32,
+    pub(super) since_ms: u64,
 }
 
 #[derive(Debug)]
@@ -91,7 +101,7 @@ pub(super) struct Flight {
     pub(super) lessons: Page,
     store: u64,
     pub(super) started_ms: u64,
-    pub(super) slots: VecDeque<u32>,
+    pub(super) slots: VecDeque<Slot>,
     entries: Vec<Entry>,
     urls: HashSet<u64>,
     hosts: HashSet<u64>,
@@ -115,6 +125,12 @@ pub(super) struct Flight {
     pub(super) page_done: bool,
     /// True if the last parcel was sent.
     pub(super) ended: bool,
+}
+
+/// Returns the value of [`HELD_FIELD`].
+fn held_ms(slot_ms: u64, oldest_ms: u64) -> i64 {
+    let difference = |more: u64, less: u64| i64::try_from(more.saturating_sub(less)).unwrap_or(i64::MAX);
+    difference(oldest_ms, slot_ms) - difference(slot_ms, oldest_ms)
 }
 
 /// Returns the key of a page's lessons.
@@ -215,13 +231,19 @@ impl Flight {
         if self.ready.is_empty() {
             self.ready_since_ms = now_ms;
         }
-        self.ready.push(Ready { rank: rank(fetch.usage), index: fetch.index, object });
+        self.ready.push(Ready { rank: rank(fetch.usage), index: fetch.index, object, since_ms: now_ms });
         true
     }
 
     /// Withdraws an object that will not come.
     pub(super) fn withdraw(&mut self, index: usize) {
         self.withdrawn.push(index);
+    }
+
+    /// Returns true if the flight has lasted too long. No clock of a proxy steps back. If one does anyway, the flight is
+    /// over: otherwise it would hold its slots until the clock has caught up.
+    pub(super) fn is_over(&self, now_ms: u64) -> bool {
+        now_ms.checked_sub(self.started_ms).is_none_or(|age| age > limits::FLIGHT_MS)
     }
 
     /// Returns true if an announcement can leave now or in a moment. The first slots travel right behind the page's
@@ -232,7 +254,7 @@ impl Flight {
 
     /// Returns true if there are objects to announce and the first slot may still be on its way.
     pub(super) fn awaits_slot(&self, now_ms: u64) -> bool {
-        let is_early = now_ms.saturating_sub(self.started_ms) < FIRST_SLOT_MS;
+        let is_early = now_ms.checked_sub(self.started_ms).is_some_and(|age| age < FIRST_SLOT_MS);
         self.announced == 0 && !self.marks.is_empty() && self.slots.is_empty() && is_early
     }
 
@@ -272,7 +294,7 @@ impl Flight {
             return None;
         }
         let mut parcel = frames::begin();
-        let mut is_text = false;
+        let (mut is_text, mut oldest_ms) = (false, now_ms);
         self.say(&mut parcel);
         if sends {
             self.ready.sort_by_key(|ready| std::cmp::Reverse((ready.rank, ready.index)));
@@ -281,6 +303,7 @@ impl Flight {
             let mut bytes = 0;
             while bytes < target && self.ready.last().is_some_and(|ready| ready.object.is_text == is_text) {
                 let Some(ready) = self.ready.pop() else { break };
+                oldest_ms = oldest_ms.min(ready.since_ms);
                 bytes += self.send(ready, known, counts, &mut parcel);
             }
             self.ready_since_ms = now_ms;
@@ -291,7 +314,9 @@ impl Flight {
         }
         let slot = self.slots.pop_front()?;
         let content_type = if is_text { frames::TEXT_PARCEL } else { frames::PARCEL };
-        Some((slot, Reply::new(200, &[("content-type", content_type)], parcel)))
+        let held = held_ms(slot.since_ms, oldest_ms).to_string();
+        let fields = [("content-type", content_type), (HELD_FIELD, held.as_bytes())];
+        Some((slot.stream, Reply::new(200, &fields, parcel)))
     }
 
     pub(super) fn past(self) -> Past {

@@ -33,7 +33,7 @@ use crate::report::{self, Path, Report};
 use crate::request;
 use crate::{Answer, Call, End, FLIGHT_FIELD, Release, SLOT_AUTHORITY};
 use fetch::Fetch;
-use flight::Flight;
+use flight::{Flight, Slot};
 use known::Known;
 use lessons::{Change, Visit, Who};
 use shared_board::Board;
@@ -222,7 +222,7 @@ impl End for GroundEnd {
         match self.streams.remove(&stream) {
             Some(Stream::Slot(id)) => {
                 if let Some(flight) = self.flights.get_mut(&id) {
-                    flight.slots.retain(|slot| *slot != stream);
+                    flight.slots.retain(|slot| slot.stream != stream);
                 }
             }
             Some(Stream::Page(page)) => {
@@ -270,8 +270,9 @@ impl End for GroundEnd {
     }
 
     fn tick(&mut self, board: &dyn Board, now_ms: u64) {
-        let over = |flight: &Flight| now_ms.saturating_sub(flight.started_ms) > limits::FLIGHT_MS;
-        let late: Vec<FlightId> = self.flights.iter().filter(|(_, flight)| over(flight)).map(|(id, _)| *id).collect();
+        let is_late = |flight: &Flight| flight.is_over(now_ms);
+        let late: Vec<FlightId> =
+            self.flights.iter().filter(|(_, flight)| is_late(flight)).map(|(id, _)| *id).collect();
         for id in late {
             self.close(&id);
         }
@@ -325,7 +326,7 @@ impl GroundEnd {
             None => return Verdict::Answer(Reply::empty(400)),
         };
         let Some(flight) = self.flights.get_mut(&id) else { return Verdict::Answer(Reply::empty(410)) };
-        flight.slots.push_back(stream);
+        flight.slots.push_back(Slot { stream, since_ms: now_ms });
         self.streams.insert(stream, Stream::Slot(id));
         self.due |= flight.has_something();
         Verdict::Hold
@@ -405,8 +406,8 @@ impl GroundEnd {
     fn close(&mut self, id: &FlightId) {
         let Some(flight) = self.flights.remove(id) else { return };
         for slot in &flight.slots {
-            self.streams.remove(slot);
-            self.releases.push((*slot, Release::Answer(Reply::empty(204))));
+            self.streams.remove(&slot.stream);
+            self.releases.push((slot.stream, Release::Answer(Reply::empty(204))));
         }
         if self.past.len() >= limits::FLIGHTS {
             self.past.pop_front();

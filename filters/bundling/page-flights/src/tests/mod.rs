@@ -603,6 +603,40 @@ fn an_object_that_arrives_after_its_flight_is_there_for_the_next_visitor() {
     assert_eq!(world.read_all("another"), 4);
 }
 
+/// Seed 23 of the simulation: the age of an object counted from its arrival, so an outage made it younger.
+#[test]
+fn the_time_that_a_parcel_was_on_the_link_counts_in_the_age_of_its_objects() {
+    for (outage_ms, served) in [(0, 3), (20_000, 2)] {
+        let mut world = World::new();
+        world.origin.get_mut("/1.png").unwrap().0.retain(|(name, _)| name != "cache-control");
+        world.origin.get_mut("/1.png").unwrap().0.push(("cache-control".to_owned(), "max-age=5".to_owned()));
+        let page = world.begin_visit(0, "client");
+        world.ground.response(page, &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")])));
+        world.ground.body(page, PAGE.as_bytes(), true, world.now_ms);
+        let mut late = Vec::new();
+        for _ in 0..10 {
+            world.now_ms += 50;
+            world.ground.tick(&world.board, world.now_ms);
+            for call in world.ground.take_calls() {
+                let path = call.fields.iter().find(|(name, _)| *name == ":path").unwrap().1.clone();
+                let (fields, body) = world.origin.get(path.as_str()).unwrap().clone();
+                let answer = Answer::Came(&borrowed(&fields), &body);
+                world.ground.answered(&world.board, call.id, &answer, world.now_ms);
+            }
+            late.extend(world.ground.take_releases());
+        }
+        world.now_ms += outage_ms;
+        for (stream, release) in late {
+            if let (Some((worker, call)), Release::Answer(reply)) = (world.slots.remove(&stream), release) {
+                world.deliver(worker, call, &reply);
+            }
+        }
+        let paths = ["/a.css", "/1.png", "/2.png"];
+        let got = paths.into_iter().filter(|path| body(&world.ask(0, "client", path, &[]).1).is_some()).count();
+        assert_eq!(got, served, "after {outage_ms} ms");
+    }
+}
+
 #[test]
 fn internal_names_mean_nothing_from_a_client() {
     let mut world = World::new();

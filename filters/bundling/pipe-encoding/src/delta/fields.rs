@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | request | `x-longhaul-takes` | lists `delta`: the remote reads deltas |
 //! | request | `x-longhaul-base` | the first 8 bytes of the names of bases that the remote has |
+//! | request | `x-longhaul-base` | `none`: the remote sends the request again, because it has lost a base |
 //! | response | `x-longhaul-base` | `keep`: both ends keep this page. A name: this page is a delta of that one |
 //! | response | `content-encoding` | `x-longhaul-br`: the body is a delta |
 //!
@@ -23,6 +24,8 @@ pub(super) const CODING: &str = "x-longhaul-br";
 pub(crate) const TAKES_DELTA: &str = "delta";
 
 const KEEP: &[u8] = b"keep";
+/// The value of a request that is sent again. Header compression leaves such a request plain, because nobody retries it.
+pub(super) const NO_BASE: &str = "none";
 
 /// The first bytes of a name. The response holds the whole name, so a collision costs only speed.
 pub(super) type Short = [u8; 8];

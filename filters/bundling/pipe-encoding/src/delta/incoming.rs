@@ -5,7 +5,7 @@ use page_scanner::Unpacker;
 use shared_board::Board;
 
 use super::bases::{self, Name, Place};
-use super::fields::{BASE_FIELD, TAKES_DELTA, Told, is_delta, offer};
+use super::fields::{BASE_FIELD, NO_BASE, TAKES_DELTA, Told, is_delta, offer};
 use super::kept::{Kept, unpacked};
 use super::limits;
 use super::policy::{self, Asked};
@@ -147,5 +147,6 @@ fn plain(request: &Fields<'_>) -> Option<RequestFields> {
     let again = request.iter().filter(|(name, _)| !NOT_AGAIN.contains(name));
     let mut fields: RequestFields = again.map(text).collect::<Option<_>>()?;
     fields.push((TAKES_FIELD.to_owned(), TAKES.to_owned()));
+    fields.push((BASE_FIELD.to_owned(), NO_BASE.to_owned()));
     Some(fields)
 }

@@ -128,6 +128,7 @@ impl Pair {
                 let request: FieldList =
                     request.into_iter().map(|(name, value)| (name.into_bytes(), value.into_bytes())).collect();
                 assert!(Outgoing::of(&view(&request), &self.windows).is_none(), "no second delta");
+                assert_eq!(view(&request).get(super::fields::BASE_FIELD), Some(&b"none"[..]));
                 loaded.request_on_pipe = request;
                 let plain = list(response);
                 let Reply { fields, body, status } = exchange.asked_again(Some((&view(&plain), page)));
