@@ -22,8 +22,8 @@ static ONE: Mutex<()> = Mutex::new(());
 /// The bytes that `make` leaves on the heap in what it returns.
 fn bytes_of<T>(make: impl FnOnce() -> T) -> (T, usize) {
     let before = HEAP.current_usage();
-    let made = make();
-    (made, HEAP.current_usage().saturating_sub(before))
+    let built = make();
+    (built, HEAP.current_usage().saturating_sub(before))
 }
 
 /// Asserts that `bytes` are at most a quarter above `figure`, and at least half of it: else the figure is out of date.
@@ -100,7 +100,7 @@ impl Flights {
         fields.push((FLIGHT_FIELD.as_bytes(), opening.as_bytes()));
         assert_eq!(self.far.request(&self.far_values, stream, &fields, self.now_ms), ground::Verdict::Page);
         assert!(self.far.response(stream, &[(b":status", b"200"), (b"content-type", b"text/html")]));
-        let page: String = objects.map(|number| format!("<img src=/{number}.png>")).collect();
+        let page = objects.map(|number| format!("<img src=/{number}.png>")).collect::<Vec<_>>().concat();
         self.far.body(stream, page.as_bytes(), true, self.now_ms);
         stream
     }
