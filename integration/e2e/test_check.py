@@ -192,7 +192,7 @@ def test_the_output_is_short_fits_the_terminal_and_has_a_form_for_programs(desk:
         # A long word, such as the path of the cache, is not broken.
         wide = [line for line in lines[1:] if len(line) > columns and " " in line[13:].strip()]
         assert not wide
-        assert 8 <= len(lines) <= 18, lines
+        assert 8 <= len(lines) <= 19, lines
     document = json.loads(command("check", path, "--json").stdout)
     assert (document["ok"], document["role"]) == (True, "edge")
     assert f"http 127.0.0.1:{desk.http}" in document["summary"]["opens"]

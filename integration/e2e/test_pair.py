@@ -142,9 +142,8 @@ def test_the_filters_of_the_ground_see_requests_with_compressed_headers(warm: Pa
 
 def test_metrics_of_header_compression_are_documented_and_there_at_both_ends(warm: PairBed) -> None:
     assert warm.curl.get(f"http://{LAB}/counted.bin").status == 200
-    section = re.search(r"^## A pair.*?(?=^## )", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
-    assert section
-    rows = dict(re.findall(r"^\| `(longhaul_header_compression_\w+)` \|([^|]*)\|", section[0], re.MULTILINE))
+    documented = re.findall(r"^\| `(longhaul_header_compression_\w+)` \|([^|]*)\|", DOCUMENT.read_text(), re.MULTILINE)
+    rows = dict(documented)
     for end in (warm.pair.remote, warm.pair.ground):
         live = [name for name in end.metrics() if name.startswith("longhaul_header_compression_")]
         assert {name.split("{")[0] for name in live} == rows.keys()
