@@ -1,12 +1,14 @@
 """Pages whose commands a test types: what each block of code is, and machines to type it on.
 
 A comment before a block names its place: `<!-- on: ship, ground -->` for commands, `<!-- file: ship PATH -->` for the
-content of a file. `<!-- on: ground, printed by: COMMAND -->` promises that COMMAND prints these commands.
+content of a file. `<!-- on: ground, printed by: COMMAND -->` promises that COMMAND prints these commands. With
+`<!-- on: ship; Ubuntu -->` they are for that distribution alone.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -35,6 +37,8 @@ class Step:
     printed_by: str = ""
     path: str = ""
     content: str = ""
+    only: str = ""
+    """The distribution that the block is for. Empty for all."""
 
 
 def configuration(text: str) -> list[str]:
@@ -57,8 +61,9 @@ def steps(page: str) -> list[Step]:
             machine, path = block["place"].split()
             found.append(Step(line, (machine,), path=path, content=block["body"]))
         elif block["kind"] == "on":
-            machines, _, printer = block["place"].partition(", printed by: ")
-            found.append(Step(line, tuple(machines.split(", ")), typed(block["body"]), printer))
+            place, _, only = block["place"].partition("; ")
+            machines, _, printer = place.partition(", printed by: ")
+            found.append(Step(line, tuple(machines.split(", ")), typed(block["body"]), printer, only=only))
         else:
             raise ValueError(f"line {line}: no comment says where this block belongs")
     return found
@@ -143,8 +148,12 @@ class Typist:
         return (self._hosts[remote["host"]], remote["command"]) if remote else (machine, part)
 
     def _instead(self, place: str, command: str) -> str | None:
-        """There is no service manager: units are started as it would, without being enabled."""
+        """There is no service manager: units are started as it would, without being enabled. There is no ssh: a copy is
+        one between folders."""
         words = command.split()
+        if words[0] == "scp":
+            self._copy(place, words[1], self._hosts[words[2].rstrip(":")])
+            return ""
         if words[:3] != ["systemctl", "enable", "--now"]:
             return None
         for unit in words[3:]:
@@ -152,3 +161,10 @@ class Typist:
             assert isinstance(machine, Machine), f"{place} has no units"
             machine.start(unit)
         return ""
+
+    def _copy(self, place: str, pattern: str, to: str) -> None:
+        source, target = self._machines[place], self._machines[to]
+        assert isinstance(source, Machine), f"{place} has no folder"
+        assert isinstance(target, Machine), f"{to} has no folder"
+        [file] = source.root.path("/root").glob(pattern)
+        shutil.copy(file, target.root.path("/root"))
