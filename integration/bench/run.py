@@ -69,6 +69,10 @@ BENCHES = {
         "(root) faults of the field: programs, browsers, links and users of other kinds than our tests had",
         "integration/bench", "field.py", (sys.executable, "field.py"),
     ),
+    "operator": Bench(
+        "(root) an operator's evening on machines with systemd: quick starts, staged faults, an hour without any",
+        "integration/bench", "operator_main.py", (sys.executable, "operator_main.py"),
+    ),
     "fleet": Bench(
         "boxes that work together: a ring of caches of which one node dies",
         "integration/bench", "fleet.py", (sys.executable, "fleet.py"),

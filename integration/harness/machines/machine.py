@@ -31,6 +31,8 @@ class Machine:
         self.name = name
         self.kind = kind
         self.namespace = namespace
+        self.environment: dict[str, str] = {}
+        """Added to the environment of what is typed."""
         self._folder = folder / f"machine-{name}"
         self._cgroup = _cgroups() / f"{PREFIX}{os.getpid()}-{next(_counter)}-{name}"
         self._child: Child | None = None
@@ -83,6 +85,7 @@ class Machine:
         path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         who = [] if user == "root" else ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"]
         variables = [f"PATH={path}", f"HOME={home}", f"USER={user}", "LANG=C.UTF-8", "TERM=dumb"]
+        variables += [f"{key}={value}" for key, value in self.environment.items()]
         return [*enter, "env", "-i", f"--chdir={home}", *variables, *who, "bash", "-c", command]
 
     def run(
