@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import struct
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -22,6 +23,7 @@ from harness.net.topology import RESOLVER
 CONFIG = "/etc/longhaul/longhaul.yaml"
 CLOCK = "/var/lib/test-clock"
 DAY_S = 86_400
+OUTAGE_S = 2
 SMALL_PACKET_BYTES = 1280
 
 
@@ -81,8 +83,18 @@ def restored(ship: Ship, found: str) -> None:
 def silent_link(ship: Ship) -> None:
     link = ship.bed.topology.link
     assert link
-    ship.stack.callback(lambda: link.outage("1ms drop"))
-    link.outage("10m drop")
+    over = threading.Event()
+
+    def keep_silent() -> None:
+        # The emulator cannot end an outage early, so that many short ones make a long one.
+        while not over.is_set():
+            link.outage(f"{OUTAGE_S}s drop")
+            over.wait(OUTAGE_S / 2)
+
+    thread = threading.Thread(target=keep_silent, daemon=True)
+    thread.start()
+    ship.stack.callback(thread.join)
+    ship.stack.callback(over.set)
 
 
 def ground_stopped(ship: Ship) -> None:

@@ -19,11 +19,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import operator_bed, operator_quick, operator_staged
+from bench import operator_bed, operator_calm, operator_commands, operator_quick, operator_staged
 from harness.host.artifacts import Missing, need_commands, need_root, scratch
 from harness.host.usage import description
 from harness.machines import machine as machines
-from harness.machines.trees import KINDS
+from harness.machines.trees import DEBIAN, KINDS
 from harness.net import namespaces
 from harness.results.figures import at_least, at_most, verdicts, write
 
@@ -45,6 +45,7 @@ def quick_starts(folder: Path, deb: Path, options: argparse.Namespace) -> tuple[
     """Both quick starts on both kinds of root."""
     seconds: dict[str, float | None] = {}
     lines: dict[str, list[str]] = {}
+    wrong: list[str] = []
     for kind in KINDS.values():
         for page, bed_of in (
             (operator_quick.PAIR, operator_bed.pair_bed),
@@ -55,6 +56,9 @@ def quick_starts(folder: Path, deb: Path, options: argparse.Namespace) -> tuple[
             place.mkdir()
             with bed_of(place, kind, deb) as bed:
                 walked = operator_quick.walk(bed, page, kind)
+                if not walked.wrong:
+                    running = [one for name, one in bed.machines.items() if name != "desk"]
+                    wrong += [line for one in running for line in operator_commands.own_run(one)]
             seconds[name] = walked.machine_s
             lines[name] = list(walked.lines())
             shown = "failed" if walked.machine_s is None else f"{walked.machine_s:.1f} s"
@@ -62,8 +66,49 @@ def quick_starts(folder: Path, deb: Path, options: argparse.Namespace) -> tuple[
             print("".join(f"    {line}\n" for line in lines[name]), end="", flush=True)
     every = list(seconds.values())
     worst = None if None in every else max(one for one in every if one is not None)
-    figures: Figures = {"quick_start_machine_s": worst, "quick_starts_failed": every.count(None)}
-    return figures, {"seconds": seconds, "commands": lines}
+    figures: Figures = {
+        "quick_start_machine_s": worst,
+        "quick_starts_failed": every.count(None),
+        "check_errors_on_own_run": len(wrong),
+    }
+    return figures, {"seconds": seconds, "commands": lines, "own_run": wrong}
+
+
+def calm(folder: Path, deb: Path, options: argparse.Namespace) -> tuple[Figures, Any]:
+    """A pair without a fault: its commands, and an hour of its alarms."""
+    with operator_bed.pair_bed(folder, DEBIAN, deb) as bed:
+        installed(bed, operator_quick.PAIR)
+        ends = [bed.machine(name) for name in ("ship", "ground")]
+        checks = [operator_commands.netcheck(end) for end in ends]
+        reports = [operator_commands.bugreport(bed, end) for end in ends]
+        seconds = operator_calm.QUICK_S if options.quick else operator_calm.HOUR_S
+        alarms = []
+        for line in operator_calm.alarms(bed, seconds):
+            print(f"    {line}", flush=True)
+            alarms.append(line)
+    took = [one for one, _ in checks]
+    found = [one for one, _ in reports]
+    figures: Figures = {
+        "netcheck_s": None if None in took else max(one for one in took if one is not None),
+        "bugreport_secrets": None if None in found else sum(len(one) for one in found if one is not None),
+        "false_alarms": len(alarms),
+    }
+    return figures, {"alarms": alarms, "watched_s": seconds, "secrets": found, "netcheck": [said for _, said in checks]}
+
+
+def restart(folder: Path, deb: Path, options: argparse.Namespace) -> tuple[Figures, Any]:  # noqa: ARG001
+    """One box, restarted in the middle of a crowd."""
+    with operator_bed.one_box_bed(folder, DEBIAN, deb) as bed:
+        installed(bed, operator_quick.ONE_BOX)
+        ends = operator_calm.restart_under_load(bed)
+    return {"restart_reset_clients": operator_calm.broken(ends), "restart_clients": sum(ends.values())}, ends
+
+
+def installed(bed: operator_bed.Bed, page: str) -> None:
+    """Follows a quick start to its end."""
+    walked = operator_quick.walk(bed, page, DEBIAN)
+    if walked.wrong:
+        raise RuntimeError(walked.wrong)
 
 
 def faults(folder: Path, deb: Path, options: argparse.Namespace) -> tuple[Figures, Any]:
@@ -76,6 +121,8 @@ def faults(folder: Path, deb: Path, options: argparse.Namespace) -> tuple[Figure
 PARTS: dict[str, Callable[[Path, Path, argparse.Namespace], tuple[Figures, Any]]] = {
     "quick-starts": quick_starts,
     "faults": faults,
+    "calm": calm,
+    "restart": restart,
 }
 
 
