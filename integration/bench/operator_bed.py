@@ -129,7 +129,8 @@ def as_found(machine: Machine) -> None:
     """Sets up a router as it is before Longhaul. With ufw, its defaults drop what comes in and what is
     forwarded, so the exceptions are ssh and the clients."""
     if "ufw" in machine.kind.packages:
-        machine.run(f"ufw allow OpenSSH && ufw route allow in on {LAN} && ufw --force enable")
+        routed = "".join(f" && ufw route allow in on {device}" for device in (LAN, "desk0"))
+        machine.run(f"ufw allow OpenSSH{routed} && ufw --force enable")
 
 
 def put(deb: Path, machine: Machine) -> None:

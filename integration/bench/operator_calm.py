@@ -41,7 +41,7 @@ def renewed(bed: Bed, end: str) -> None:
 def changes(bed: Bed) -> list[tuple[str, Callable[[], object]]]:
     """Ten things that operators do on a day without a fault."""
     ship, ground = bed.machine("ship"), bed.machine("ground")
-    counting = "nft -f - <<'END'\ntable inet site { chain all { type filter hook input priority 5; counter; }; }\nEND"
+    counting = "nft -f - <<'END'\ntable inet site { chain rules { type filter hook input priority 5; counter; }; }\nEND"
     return [
         ("the ship's round-trip time is set to 620ms", lambda: replace(ship, "rtt: 600ms", "rtt: 620ms")),
         ("the ground's, too", lambda: replace(ground, "rtt: 600ms", "rtt: 620ms")),

@@ -53,7 +53,7 @@ class Ship:
     def table(self, machine: Machine, chain: str, rules: str, family: str = "inet") -> None:
         """Loads a packet filter of somebody else."""
         self.later(machine, f"nft delete table {family} site")
-        machine.run(f"nft -f - <<'END'\ntable {family} site {{ chain all {{ {chain}; {rules} }}; }}\nEND")
+        machine.run(f"nft -f - <<'END'\ntable {family} site {{ chain rules {{ {chain}; {rules}; }}; }}\nEND")
 
 
 Stage = Callable[[Ship], None]

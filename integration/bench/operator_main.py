@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import operator_bed, operator_calm, operator_commands, operator_quick, operator_staged
+from bench import operator_bed, operator_calm, operator_commands, operator_published, operator_quick, operator_staged
 from harness.host.artifacts import Missing, need_commands, need_root, scratch
 from harness.host.usage import description
 from harness.machines import machine as machines
@@ -131,12 +131,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench ONLY=operator", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--part", choices=PARTS, action="append", help="this part alone; may be repeated")
     parser.add_argument("--only", action="append", metavar="WORDS", help="the faults whose names have these words")
+    parser.add_argument("--publish", action="store_true", help="only write the last results into FAULTS.md")
     parser.add_argument("--deb", type=Path, help="a package to install, instead of one of this tree")
     options = parser.parse_args()
     options.quick = bool(os.environ.get("QUICK"))
     # A run that is ended leaves no machine behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     results = scratch("bench") / "operator.json"
+    if options.publish:
+        operator_published.publish(results)
+        return 0
     try:
         need_root()
         need_commands("mmdebstrap", "nft", "nsenter", "unshare", "mkfs.ext4", "cc", "openssl", "curl")

@@ -77,7 +77,7 @@ def stage_all(folder: Path, deb: Path, *, quick: bool, only: Sequence[str] = ())
             for fault in TABLE:
                 if only and not any(word in fault.name for word in only):
                     continue
-                outcomes.append(one := measure(ship, fault, QUICK_PATIENCE_S if quick else PATIENCE_S))
+                outcomes.append(one := attempt(ship, fault, QUICK_PATIENCE_S if quick else PATIENCE_S))
                 print(line_of(one), flush=True)
                 one.note = "; ".join(filter(None, (one.note, recover(ship, home))))
             return outcomes
@@ -102,6 +102,14 @@ def archive(bed: Bed, end: str) -> bytes:
     return subprocess.run(
         bed.machine(end).line("tar -C /etc -cf - longhaul"), check=True, capture_output=True, timeout=60
     ).stdout
+
+
+def attempt(ship: Ship, fault: Fault, patience_s: float) -> Outcome:
+    """Measures a fault. One that cannot be staged here counts as not named, and the others follow."""
+    try:
+        return measure(ship, fault, patience_s)
+    except (AssertionError, RuntimeError, subprocess.SubprocessError) as problem:
+        return Outcome(fault.name, fault.at, note=f"not measured: {problem}"[:600])
 
 
 def measure(ship: Ship, fault: Fault, patience_s: float) -> Outcome:
