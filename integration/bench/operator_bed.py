@@ -2,8 +2,7 @@
 operator's own computer, clients and origins.
 
     clients ── lan0 ship ── geo ── ground ── internet: origins and their resolver
-                                     │
-                                   desk, the operator's computer
+                 └──── cables ────────┴──── desk, the operator's computer
 
 One box stands in the place of the ground, and its clients at the ship's end of the link.
 """
@@ -32,10 +31,15 @@ GROUND = "198.51.100.40"
 """The ground's address in the quick start."""
 SHIP = NEAR
 DESK, DESK_GATEWAY = "198.51.100.50", "198.51.100.49"
+DESK_AT_SHIP, SHIP_AT_DESK = "192.0.2.210", "192.0.2.209"
+"""A cable to the ship, as in a port. Each login over the link takes twelve of its round trips, which is nobody's
+machine time."""
 WWW, IMG, SECURE_NAME = "www.example.org", "img.example.org", "pep.example.net"
 DOH = "dns.google"
 """A public resolver over https, which is an origin like the others here."""
 PAGE = f'<!doctype html><title>A page</title><img src="http://{IMG}/picture.png" alt="">\n'
+OTHERS = 4000
+"""The further names that `operator_clients.py` looks up."""
 LARGE_BYTES = 120_000
 """An object of many packets."""
 
@@ -69,15 +73,14 @@ def pair_bed(folder: Path, kind: Kind, deb: Path, profile: str = "geo") -> Itera
         line.gateway.ip("address", "add", f"{GROUND}/32", "dev", "lo")
         rename(line.near, NEAR_DEVICE, LAN)
         desk = stack.enter_context(Namespace("desk"))
-        veth(desk, "eth0", line.gateway, "desk0")
-        desk.ip("address", "add", f"{DESK}/30", "dev", "eth0")
-        line.gateway.ip("address", "add", f"{DESK_GATEWAY}/30", "dev", "desk0")
+        cable(desk, "eth0", f"{DESK}/30", line.gateway, "desk0", f"{DESK_GATEWAY}/30")
         desk.ip("route", "add", "default", "via", DESK_GATEWAY)
+        cable(desk, "eth1", f"{DESK_AT_SHIP}/30", line.near, "desk1", f"{SHIP_AT_DESK}/30")
         places = {"desk": (desk, DEBIAN), "ground": (line.gateway, kind), "ship": (line.near, kind)}
         machines = {
             name: stack.enter_context(Machine(name, its, place, folder)) for name, (place, its) in places.items()
         }
-        reachable(machines["desk"], [(machines["ground"], GROUND), (machines["ship"], SHIP)])
+        reachable(machines["desk"], [(machines["ground"], GROUND), (machines["ship"], SHIP_AT_DESK)])
         put(deb, machines["desk"])
         for name in ("ground", "ship"):
             as_found(machines[name])
@@ -110,6 +113,7 @@ def origins(folder: Path, topology: Topology, authority: Authority, records: dic
     (content / "index.html").write_text(PAGE)
     (content / "large.bin").write_bytes(os.urandom(LARGE_BYTES))
     www, img, doh = (address for _, address in zip(range(3), site_addresses(), strict=False))
+    records = records | {f"n{number}.example.org": [img] for number in range(OTHERS)}
     site = Site(dns=[f"{RESOLVER}:53"], https_port=443, ca=authority.files.as_dict(), records=records)
     site.hosts = {
         WWW: {"address": www, "root": str(content)},
@@ -131,6 +135,13 @@ def as_found(machine: Machine) -> None:
     if "ufw" in machine.kind.packages:
         routed = "".join(f" && ufw route allow in on {device}" for device in (LAN, "desk0"))
         machine.run(f"ufw allow OpenSSH{routed} && ufw --force enable")
+
+
+def cable(left: Namespace, device: str, address: str, right: Namespace, its_device: str, its_address: str) -> None:
+    """Joins two namespaces, and gives both ends their addresses with prefixes."""
+    veth(left, device, right, its_device)
+    left.ip("address", "add", address, "dev", device)
+    right.ip("address", "add", its_address, "dev", its_device)
 
 
 def put(deb: Path, machine: Machine) -> None:

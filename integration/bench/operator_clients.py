@@ -5,6 +5,7 @@ attempt is a line of JSON in LOG. It runs in the clients' namespace, and needs t
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import random
 import socket
@@ -16,6 +17,8 @@ import time
 from collections.abc import Callable
 
 RESOLVER, WWW = "203.0.113.53", "www.example.org"
+OTHERS = 4000
+"""The names n0.example.org and so on, of which each lookup takes a new one: a cache cannot help."""
 PATIENCE_S = 20.0
 """The time after which a user gives up."""
 DNS_PATIENCE_S = 5.0
@@ -68,6 +71,7 @@ def main() -> None:
     """Runs until it is stopped."""
     context = ssl.create_default_context(cafile=sys.argv[2])
     encrypted = sys.argv[3:] == ["doh"]
+    numbers = itertools.count(random.randrange(OTHERS))
     lock = threading.Lock()
     with open(sys.argv[1], "a", buffering=1, encoding="utf-8") as out:  # noqa: PTH123 - for any Python
 
@@ -76,7 +80,7 @@ def main() -> None:
                 out.write(line + "\n")
 
         plans: list[tuple[str, float, Callable[[], object]]] = [
-            ("dns", 1.0, look_up),
+            ("dns", 1.0, lambda: look_up(f"n{next(numbers) % OTHERS}.example.org")),
             ("http", 1.0, lambda: load("http", "/", context)),
             ("https", 2.0, lambda: load("https", "/", context)),
             ("large", 4.0, lambda: load("https", "/large.bin", context)),

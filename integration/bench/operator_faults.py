@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench.operator_bed import GROUND, LAN, Bed
+from bench.operator_bed import GROUND, LAN, SHIP, Bed
 from bench.operator_watch import Clients
 from harness.machines.machine import Machine
 from harness.net.topology import RESOLVER
@@ -103,8 +103,8 @@ def ground_stopped(ship: Ship) -> None:
 
 
 def start_ground(ship: Ship, found: str) -> None:
-    """The words say that it is for the ground."""
-    ship.ground.run(found, check=False)
+    """Starts it. The words say that it is for the ground."""
+    ship.ground.run(found if found.startswith("systemctl") else "systemctl start longhaul", check=False)
 
 
 def pipe_port_dropped(ship: Ship) -> None:
@@ -133,6 +133,7 @@ def captive_portal(ship: Ship) -> None:
     subprocess.run(
         [
             "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "9",
+            "-addext", "basicConstraints=critical,CA:FALSE", "-addext", "subjectAltName=DNS:login.portal.example",
             "-keyout", folder / "key.pem", "-out", folder / "cert.pem", "-subj", "/CN=login.portal.example",
         ],
         check=True, capture_output=True,
@@ -153,16 +154,15 @@ def two_ways_out(ship: Ship) -> None:
     machine = ship.ship
     ship.later(
         machine,
-        "ip rule del fwmark 7 lookup 77; ip route flush table 77; ip route del default dev wan1; ip link del wan1;"
+        "ip rule del fwmark 7 lookup 77; ip route flush table 77; ip link del wan1;"
         " sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.sky0.rp_filter=0",
     )
     way = machine.run("ip -4 route show default").stdout.split(" proto")[0].strip()
     ship.table(machine, "type route hook output priority -150; policy accept", f"ip daddr {GROUND} meta mark set 7")
     machine.run(
-        f"ip link add wan1 type dummy && ip address add 192.0.2.194/30 dev wan1 && ip link set wan1 up"
-        f" && ip route add {way} table 77 && ip rule add fwmark 7 lookup 77"
-        " && ip route add default via 192.0.2.193 dev wan1 metric 1"
-        " && ip route replace default via 192.0.2.193 dev wan1"
+        f"ip link add wan1 type veth peer name modem1 && ip link set modem1 up && ip link set wan1 up"
+        f" && ip address add 192.0.2.194/30 dev wan1 && ip route add {way} table 77 && ip rule add fwmark 7 lookup 77"
+        f" && ip route replace default via 192.0.2.193 dev wan1 src {SHIP}"
         " && sysctl -qw net.ipv4.conf.all.rp_filter=1 net.ipv4.conf.sky0.rp_filter=1"
     )
     ship.later(machine, f"ip route replace {way}")
@@ -281,12 +281,14 @@ def other_certificate(ship: Ship) -> None:
         f"rm -rf {where} && longhaul pair init ship {GROUND}:8443 --rtt 600ms --down 20mbit --up 5mbit"
         f" --clients 192.0.2.1 --resolver {RESOLVER} --dir {where}"
     )
-    for name in ("ship.pem", "ship.key"):
-        path = f"/etc/longhaul/{name}"
-        before = ship.ship.read(path)
-        ship.stack.callback(lambda path=path, before=before: ship.ship.write(path, before, 0o640))
-        ship.ship.write(path, ship.bed.machine("desk").read(f"{where}/ship/{name}"), 0o640)
-    ship.later(ship.ship, "systemctl --no-block restart longhaul")
+    ship.stack.callback(lambda: copy_certificate(ship, "pair"))
+    copy_certificate(ship, where)
+
+
+def copy_certificate(ship: Ship, folder: str) -> None:
+    """Copies certificate and key of the ship as the quick start does."""
+    pack = f"tar -C {folder}/ship --owner=root --group=longhaul -cf - ship.pem ship.key"
+    ship.bed.machine("desk").run(f"{pack} | ssh root@ship tar -xpf - -C /etc/longhaul")
 
 
 def jump(ahead_s: int) -> Stage:

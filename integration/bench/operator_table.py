@@ -38,17 +38,19 @@ class Fault:
     """False if the service does not start with the fault. Then there is no page, and the journal counts."""
 
 
-SILENT = r"has not responded for \d+ s|nothing comes back over the link"
+SILENT = r"ground (has not responded for \d+ s|does not respond)"
 ALLOW_LAN = rf"{RULE}|allow in on {LAN}"
 OTHER_FIREWALL = (
-    r"(another|other|foreign) (firewall|packet filter|program|table)|none arrived|(firewall|filter)[^\n]* drop"
+    r"(another|other|foreign) (firewall|packet filter|program|table)|(did|do) not arrive|none arrived"
+    r"|chain [^\n]*(drops|takes packets)"
 )
 ROOM = r"cache\.size|room|\bdf\b|\bdu\b"
 TABLE = (
-    Fault("silent link", "ship", stage.silent_link, SILENT, r"modem|the link\b", stage.undone),
+    Fault("silent link", "ship", stage.silent_link, SILENT, r"modem", stage.undone),
     Fault(
         "ground stopped", "ship", stage.ground_stopped,
-        r"ground (does not respond|refuses)|refuses connections", r"systemctl (re)?start longhaul", stage.start_ground,
+        r"ground (does not respond|refuses)|refuses connections", r"systemctl (re)?start longhaul|start `?longhaul`?",
+        stage.start_ground,
     ),
     Fault("TCP 8443 dropped at the ground", "ship", stage.pipe_port_dropped, SILENT, r"8443", stage.undone),
     Fault(
@@ -57,7 +59,7 @@ TABLE = (
     ),
     Fault(
         "captive portal on the link", "ship", stage.captive_portal,
-        r"(another|unknown|other|not signed by|no) authority|self.signed|portal", r"portal|another authority",
+        r"(another|unknown|other|not signed by|no) authority|refuses the certificate of the ground|portal", r"portal",
         stage.undone,
     ),
     Fault(
@@ -96,7 +98,10 @@ TABLE = (
         r"DNS over https|DoH|encrypted DNS", r"dns: \{ (canary|encrypted)[^}]*\}|dns\.(canary|encrypted)",
         stage.off_the_record,
     ),
-    Fault("IPv6 client", "ship", stage.ipv6_client, r"IPv6", r"\[::\]:80", stage.restored, stage.without_ipv6),
+    Fault(
+        "IPv6 client", "ship", stage.ipv6_client,
+        r"IPv6[^\n]*(pass|listen)|clients[^\n]*IPv6", r"\[::\]:80", stage.restored, stage.without_ipv6,
+    ),
     Fault(
         "wrong certificate", "ship", stage.other_certificate,
         r"certificate[^\n]*(refuse|another authority|not signed|unknown)|handshake[^\n]*(certificate|authority)",

@@ -21,7 +21,7 @@ from harness.machines.machine import Machine
 
 PLACES = ("status", "page", "journal")
 MARK = "@@@"
-UNITS = "-u longhaul -u 'longhaul-host@*'"
+JOURNAL = "journalctl -q -o cat -u longhaul -u 'longhaul-host@*'"
 TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.S)
 
 
@@ -49,19 +49,20 @@ class Watch:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        shown = machine.run("journalctl -q -n 1 -o cat --show-cursor").stdout
-        self._cursor = shown.rpartition("-- cursor: ")[2].strip()
+        # A cursor would fail when the journal moves to the disk, and a time when the clock jumps.
+        self._lines = int(machine.run(f"{JOURNAL} | wc -l").stdout)
 
     def look(self) -> Look:
         """Reads all three places. A command without an end counts as silent."""
         page = "curl -sm 5 http://127.0.0.1:9900/"
-        journal = f"journalctl -q -o cat --after-cursor='{self._cursor}' {UNITS}"
+        journal = f"{JOURNAL} | tail -n +{self._lines + 1}"
         line = f'timeout 20 longhaul status 2>&1; echo "exit $?"; echo {MARK}; {page}; echo {MARK}; {journal}'
         done = subprocess.run(
             self._machine.line(line), capture_output=True, text=True, timeout=60, check=False, errors="replace"
         )
         status, page, journal = [*done.stdout.split(MARK), "", ""][:3]
-        words = " ".join(html.unescape(TAG.sub(" ", page)).split())
+        # The problems and warnings stand above the tables, some of which remember what is over.
+        words = " ".join(html.unescape(TAG.sub(" ", page.partition("<section")[0])).split())
         return Look(status.strip(), words, journal, "exit 0" in status)
 
 
@@ -99,14 +100,18 @@ class Clients:
 ALL_KINDS = frozenset({"dns", "http", "https", "large"})
 
 
+def is_ok(machine: Machine) -> bool:
+    """True if `longhaul status` finds no problem."""
+    return machine.run("longhaul status", check=False).returncode == 0
+
+
 def healthy(bed: Bed, clients: Clients, since_s: float, within_s: float) -> float | None:
-    """Waits until both ends are ok and clients are served in all kinds. Returns the seconds since `since_s`, or None
-    after `within_s`."""
+    """Waits until both ends are ok, and clients are served in all kinds and led to the box. Returns the seconds since
+    `since_s`, or None after `within_s`."""
     ends = [bed.machine(name) for name in ("ship", "ground")]
     while time.time() - since_s < within_s:
-        if clients.served(since_s) >= ALL_KINDS and all(
-            end.run("longhaul status", check=False).returncode == 0 for end in ends
-        ):
+        led = ends[0].run("nft list table inet longhaul", check=False).returncode == 0
+        if led and clients.served(since_s) >= ALL_KINDS and all(is_ok(end) for end in ends):
             return time.time() - since_s
         time.sleep(1)
     return None
