@@ -18,7 +18,7 @@ from pathlib import Path
 from bench.operator_bed import GROUND, LAN, SHIP, Bed
 from bench.operator_watch import Clients
 from harness.machines.machine import Machine
-from harness.net.topology import RESOLVER
+from harness.net.topology import CLIENT, RESOLVER
 
 CONFIG = "/etc/longhaul/longhaul.yaml"
 CLOCK = "/var/lib/test-clock"
@@ -223,15 +223,15 @@ def mend_list(ship: Ship, found: str) -> None:  # noqa: ARG001 - the line to men
 
 
 def loop(ship: Ship) -> None:
-    """The ground's resolver is a forwarder that asks the ship, which asks the ground."""
+    """The ground's resolver is a forwarder behind the ship, whose queries the ship takes to the ground."""
     forwarder = Path(__file__).with_name("operator_forwarder.py")
     child = subprocess.Popen(
-        ship.bed.topology.internet.inside(["python3", forwarder, "203.0.113.54", "192.0.2.1"]),
+        ship.bed.clients.inside(["python3", forwarder, CLIENT, RESOLVER]),
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     ship.stack.callback(child.wait)
     ship.stack.callback(child.kill)
-    ship.edit(ship.ground, RESOLVER, "203.0.113.54")
+    ship.edit(ship.ground, RESOLVER, CLIENT)
 
 
 def encrypted_names(ship: Ship) -> None:

@@ -81,7 +81,7 @@ def calm(folder: Path, deb: Path, options: argparse.Namespace) -> tuple[Figures,
         ends = [bed.machine(name) for name in ("ship", "ground")]
         checks = [operator_commands.netcheck(end) for end in ends]
         reports = [operator_commands.bugreport(bed, end) for end in ends]
-        seconds = operator_calm.QUICK_S if options.quick else operator_calm.HOUR_S
+        seconds = options.calm or (operator_calm.QUICK_S if options.quick else operator_calm.HOUR_S)
         alarms = []
         for line in operator_calm.alarms(bed, seconds):
             print(f"    {line}", flush=True)
@@ -131,6 +131,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench ONLY=operator", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--part", choices=PARTS, action="append", help="this part alone; may be repeated")
     parser.add_argument("--only", action="append", metavar="WORDS", help="the faults whose names have these words")
+    parser.add_argument("--calm", type=int, metavar="SECONDS", help="the time without a fault, instead of an hour")
     parser.add_argument("--publish", action="store_true", help="only write the last results into FAULTS.md")
     parser.add_argument("--deb", type=Path, help="a package to install, instead of one of this tree")
     options = parser.parse_args()

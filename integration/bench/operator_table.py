@@ -104,7 +104,7 @@ TABLE = (
     ),
     Fault(
         "wrong certificate", "ship", stage.other_certificate,
-        r"certificate[^\n]*(refuse|another authority|not signed|unknown)|handshake[^\n]*(certificate|authority)",
+        r"certificate[^\n]*(refuse|another authority|not signed|unknown)|not signed the certificate|handshake[^\n]*authority",
         r"pair renew|copy|`?pair`? folder|pair-ca", stage.restored,
     ),
     Fault(
