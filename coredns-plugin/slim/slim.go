@@ -1,4 +1,4 @@
-// Package slim links our plugins, longhaul, remember, withhold and metrics_socket, and a choice of stock plugins into a CoreDNS: those that resolve, cache, secure,
+// Package slim links our plugins, longhaul, remember, tell, withhold and metrics_socket, and a choice of stock plugins into a CoreDNS: those that resolve, cache, secure,
 // observe and test. Left out are the plugins that bring whole cloud and cluster clients along, which make the stock
 // binary four times as large.
 package slim
@@ -12,6 +12,7 @@ import (
 	_ "example.org/longhaul/coredns-plugin"
 	_ "example.org/longhaul/coredns-plugin/metricsocket"
 	_ "example.org/longhaul/coredns-plugin/remember"
+	_ "example.org/longhaul/coredns-plugin/tell"
 	_ "example.org/longhaul/coredns-plugin/withhold"
 	_ "github.com/coredns/coredns/plugin/acl"
 	_ "github.com/coredns/coredns/plugin/any"
@@ -68,7 +69,7 @@ func directives(stock []string) []string {
 	var chain []string
 	for _, d := range stock {
 		if d == "loadbalance" {
-			chain = append(chain, "withhold", "longhaul")
+			chain = append(chain, "tell", "withhold", "longhaul")
 		}
 		if d == "cache" {
 			chain = append(chain, "remember")

@@ -238,16 +238,6 @@ def encrypted_names(ship: Ship) -> None:
     ship.stack.enter_context(Clients(ship.bed, "doh"))
 
 
-def off_the_record(ship: Ship, found: str) -> None:
-    """Browsers that find the canary, or whose resolver is refused, ask the box again."""
-    if "canary" in found or "encrypted" in found:
-        key = found.strip("` ")
-        if ":" not in key:
-            key = f"dns: {{ {key}: on }}"
-        ship.edit(ship.ship, "proxy:", f"{key}\nproxy:")
-    ship.stack.close()
-
-
 def ipv6_client(ship: Ship) -> None:
     line = ship.bed.topology
     near, clients = ship.ship, line.clients

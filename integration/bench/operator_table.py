@@ -95,8 +95,7 @@ TABLE = (
     Fault("DNS loop", "ground", stage.loop, r"\bloops?\b", r"upstream\.resolvers", stage.restored),
     Fault(
         "client with DNS over https", "ship", stage.encrypted_names,
-        r"DNS over https|DoH|encrypted DNS", r"dns: \{ (canary|encrypted)[^}]*\}|dns\.(canary|encrypted)",
-        stage.off_the_record,
+        r"DNS over https|DoH|encrypted DNS", r"change it in the browser", stage.restored,
     ),
     Fault(
         "IPv6 client", "ship", stage.ipv6_client,
@@ -104,7 +103,8 @@ TABLE = (
     ),
     Fault(
         "wrong certificate", "ship", stage.other_certificate,
-        r"certificate[^\n]*(refuse|another authority|not signed|unknown)|not signed the certificate|handshake[^\n]*authority",
+        r"certificate[^\n]*(refuse|another authority|not signed|unknown)|not signed the certificate"
+        r"|handshake[^\n]*authority",
         r"pair renew|copy|`?pair`? folder|pair-ca", stage.restored,
     ),
     Fault(

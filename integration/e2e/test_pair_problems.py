@@ -19,6 +19,7 @@ from harness.boxes.pair import PIPE_PORT
 from harness.boxes.pep import command
 from harness.host.waiting import wait_for
 from harness.lab.contenders.base import rules
+from harness.net.topology import RESOLVER
 
 NAMED_WITHIN_S = 10.0
 STATUS = "127.0.0.1:9900"
@@ -116,6 +117,15 @@ def test_a_ground_that_hangs_is_told_from_a_silent_link(bed: PairBed) -> None:
     assert took < NAMED_WITHIN_S + 2, took
     is_over(bed, "ground_silent")
     bed.until_warm()
+
+
+def test_a_remote_names_a_resolver_that_is_silent_to_its_ground(bed: PairBed) -> None:
+    wait_for("a pair without problems", lambda: is_well(bed), timeout_s=60)
+    silence = f"chain names {{ type filter hook output priority 0; ip daddr {RESOLVER} udp dport 53 drop; }}"
+    with rules(bed.line.gateway, silence):
+        took = named(bed, "ground_reports", f"the ground reports: the resolver {RESOLVER}:53")
+    assert took < NAMED_WITHIN_S + 2, took
+    assert is_over(bed, "ground_reports")["of"] == f"resolver_down {RESOLVER}:53"
 
 
 def test_a_full_link_is_no_problem(bed: PairBed) -> None:

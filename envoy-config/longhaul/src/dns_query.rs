@@ -81,6 +81,8 @@ fn failures(causes: &[(SocketAddr, Failure)]) -> String {
 #[derive(Debug, PartialEq, Eq)]
 enum Content {
     Addresses(Vec<IpAddr>),
+    /// The text of the first TXT record.
+    Text(Vec<u8>),
     NoSuchName,
     Truncated,
     Code(String),
@@ -131,8 +133,8 @@ pub(crate) fn try_resolver(resolver: SocketAddr, name: &str, kind: Kind, over: O
     let kind = if kind == Kind::Ipv4 { TYPE::A } else { TYPE::AAAA };
     let query = query(identifier()?, name, kind).ok_or(Failure::Malformed)?;
     let once = || match over {
-        Over::Udp => over_udp(resolver, &query),
-        Over::Tcp => over_tcp(resolver, &query),
+        Over::Udp => over_udp(resolver, &query, TIMEOUT),
+        Over::Tcp => over_tcp(resolver, &query, TIMEOUT),
     };
     let content = match once() {
         Err(Failure::TimedOut) if over == Over::Udp => once()?,
@@ -140,7 +142,29 @@ pub(crate) fn try_resolver(resolver: SocketAddr, name: &str, kind: Kind, over: O
     };
     match content {
         Content::Addresses(addresses) => Ok(addresses),
-        Content::NoSuchName | Content::Truncated => Ok(Vec::new()),
+        Content::NoSuchName | Content::Truncated | Content::Text(_) => Ok(Vec::new()),
+        Content::Code(code) => Err(Failure::Code(code)),
+    }
+}
+
+/// Returns the text of the TXT record of `name`, as `resolver` responds within `timeout`. None if there is none.
+///
+/// # Errors
+/// There is no response, or it says that the resolver failed.
+pub(crate) fn text(
+    resolver: SocketAddr,
+    name: &str,
+    over: Over,
+    timeout: Duration,
+) -> Result<Option<Vec<u8>>, Failure> {
+    let query = query(identifier()?, name, TYPE::TXT).ok_or(Failure::Malformed)?;
+    let content = match over {
+        Over::Udp => over_udp(resolver, &query, timeout)?,
+        Over::Tcp => over_tcp(resolver, &query, timeout)?,
+    };
+    match content {
+        Content::Text(text) => Ok(Some(text)),
+        Content::Addresses(_) | Content::NoSuchName | Content::Truncated => Ok(None),
         Content::Code(code) => Err(Failure::Code(code)),
     }
 }
@@ -155,7 +179,7 @@ fn lookup_at(resolver: SocketAddr, name: &str) -> Result<Result<Vec<IpAddr>, Loo
             Content::Addresses(addresses) if addresses.is_empty() => {}
             Content::Addresses(addresses) => return Ok(Ok(addresses)),
             Content::NoSuchName => return Ok(Err(LookupError::NoSuchName { name: name.to_owned(), resolver })),
-            Content::Truncated => return Err(Failure::Malformed),
+            Content::Truncated | Content::Text(_) => return Err(Failure::Malformed),
             Content::Code(code) => return Err(Failure::Code(code)),
         }
     }
@@ -197,9 +221,10 @@ fn content(query: &[u8], response: &[u8]) -> Option<Result<Content, Failure>> {
         return Some(Ok(Content::Truncated));
     }
     Some(Ok(match packet.rcode() {
-        RCODE::NoError => {
-            Content::Addresses(packet.answers.iter().filter_map(|record| address(&record.rdata)).collect())
-        }
+        RCODE::NoError => match packet.answers.iter().find_map(|record| txt(&record.rdata)) {
+            Some(text) => Content::Text(text),
+            None => Content::Addresses(packet.answers.iter().filter_map(|record| address(&record.rdata)).collect()),
+        },
         RCODE::NameError => Content::NoSuchName,
         RCODE::ServerFailure => Content::Code("SERVFAIL".to_owned()),
         RCODE::Refused => Content::Code("REFUSED".to_owned()),
@@ -215,11 +240,17 @@ fn address(data: &RData<'_>) -> Option<IpAddr> {
     }
 }
 
+/// Returns the strings of a TXT record as one text.
+fn txt(data: &RData<'_>) -> Option<Vec<u8>> {
+    let RData::TXT(txt) = data else { return None };
+    String::try_from(txt.clone()).ok().map(String::into_bytes)
+}
+
 fn ask(resolver: SocketAddr, query: &[u8]) -> Result<Content, Failure> {
     let mut last = Failure::TimedOut;
     for _ in 0..TRIES {
-        match over_udp(resolver, query) {
-            Ok(Content::Truncated) => return over_tcp(resolver, query),
+        match over_udp(resolver, query, TIMEOUT) {
+            Ok(Content::Truncated) => return over_tcp(resolver, query, TIMEOUT),
             Ok(content) => return Ok(content),
             Err(failure) => last = failure,
         }
@@ -227,12 +258,12 @@ fn ask(resolver: SocketAddr, query: &[u8]) -> Result<Content, Failure> {
     Err(last)
 }
 
-fn over_udp(resolver: SocketAddr, query: &[u8]) -> Result<Content, Failure> {
+fn over_udp(resolver: SocketAddr, query: &[u8], timeout: Duration) -> Result<Content, Failure> {
     let any: IpAddr = if resolver.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((any, 0)).map_err(system)?;
     socket.connect(resolver).map_err(system)?;
     socket.send(query).map_err(system)?;
-    let end = Instant::now() + TIMEOUT;
+    let end = Instant::now() + timeout;
     let mut buffer = vec![0; usize::from(u16::MAX)];
     loop {
         let left = end.saturating_duration_since(Instant::now());
@@ -248,9 +279,9 @@ fn over_udp(resolver: SocketAddr, query: &[u8]) -> Result<Content, Failure> {
 }
 
 /// Two bytes of length precede each message (RFC 1035, section 4.2.2).
-fn over_tcp(resolver: SocketAddr, query: &[u8]) -> Result<Content, Failure> {
-    let mut stream = TcpStream::connect_timeout(&resolver, TIMEOUT).map_err(system)?;
-    stream.set_read_timeout(Some(TIMEOUT)).map_err(system)?;
+fn over_tcp(resolver: SocketAddr, query: &[u8], timeout: Duration) -> Result<Content, Failure> {
+    let mut stream = TcpStream::connect_timeout(&resolver, timeout).map_err(system)?;
+    stream.set_read_timeout(Some(timeout)).map_err(system)?;
     let length = u16::try_from(query.len()).map_err(|_| Failure::Malformed)?;
     stream.write_all(&[&length.to_be_bytes(), query].concat()).map_err(system)?;
     let mut length = [0; 2];

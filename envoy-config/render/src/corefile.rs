@@ -34,6 +34,9 @@ pub struct CorefileContext<'a> {
     pub remembered: &'a Path,
     /// Every address of this host, as in [`Artifacts::local_addresses`](super::Artifacts::local_addresses).
     pub local_addresses: &'a [IpAddr],
+    /// The file with what this run tells the other end of a pair. None: nobody writes one. A relative path starts from the
+    /// folder in which CoreDNS runs.
+    pub told: Option<&'a Path>,
 }
 
 /// The largest UDP response, in bytes. Larger responses use TCP (DNS flag day 2020).
@@ -96,6 +99,13 @@ fn steering(out: &mut Lines, settings: &Settings, listen: &Sockets, context: &Co
     out.line(1, &format!("bufsize {UDP_BYTES}"));
     out.line(1, "# attackers use ANY to reflect traffic (RFC 8482)");
     out.line(1, "any");
+    if settings.role.stands_beside_clients() {
+        out.line(1, "# what the ground tells its remotes is nobody else's business");
+        out.line(1, "tell");
+    } else if let Some(told) = context.told {
+        out.line(1, "# a resolver that asks this box is found by the response");
+        out.line(1, &format!("tell {}", quoted(&told.display().to_string())));
+    }
     if settings.steers() {
         let lists: Vec<String> =
             settings.dns.domains.iter().map(|path| format!("{} ", quoted(&path.display().to_string()))).collect();
@@ -161,6 +171,10 @@ fn origins(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) 
     out.line(0, "");
     out.line(0, "# For Envoy alone: the responses leave out addresses that nobody may reach through this box.");
     open(out, &context.resolver.into(), context);
+    if let Some(told) = context.told.filter(|_| !settings.role.stands_beside_clients()) {
+        out.line(1, "# the problems of this box, for the other end of the pair");
+        out.line(1, &format!("tell {} problems", quoted(&told.display().to_string())));
+    }
     let own = guard::own_addresses(settings, context.local_addresses).into_iter().map(IpNet::from);
     let denied = settings.upstream.deny.iter().copied();
     let refused: BTreeSet<String> = guard::refused().chain(own).chain(denied).map(|net| net.to_string()).collect();

@@ -226,8 +226,8 @@ pub(super) fn identity(reader: &mut Reader, section: &Section<'_>) -> Option<(Id
         if own.as_ref().is_some_and(|own| !own.is_signed_by(&authorities)) {
             let title = "`split.ca` has not signed the certificate of `split.cert`";
             let label = format!("no authority in {} signed it", path.display());
-            let help = "name the authority that signed both ends' certificates; while you replace an authority, put the old \
-                        and the new one into this file";
+            let help = "copy both and pair-ca.pem from one folder `pair`, or name the authority that signed both ends' \
+                        certificates; while you replace an authority, put the old and the new one into this file";
             reader.problems.push(Problem::error(title, setting.place(), label).help(help));
             return None;
         }

@@ -75,7 +75,8 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         let path = arguments.report.clone();
         let path = path.unwrap_or_else(|| host_report(clients));
         let file = loaded.settings.file.clone();
-        let outcome = Watch { file, clients: clients.clone(), ports }.forever(&path);
+        let ipv6_bypasses = loaded.settings.listen.ipv6_bypasses();
+        let outcome = Watch { file, clients: clients.clone(), ports, ipv6_bypasses }.forever(&path);
         return outcome.or_else(|error| fail(&format!("cannot watch the packet rules: {error}")));
     }
     let derived = derive(&loaded.settings, &HostFacts::unknown());

@@ -92,6 +92,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         kept: root.join("kept"),
         admin: root.join("admin.sock"),
         dns_metrics: None,
+        told: None,
         root: root.clone(),
         filters,
         dns_ready: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), READY_PORT),

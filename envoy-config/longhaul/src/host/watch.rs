@@ -11,10 +11,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
 use longhaul_observe::report::{HostFault, HostReport};
-use longhaul_render::host::Counted;
+use longhaul_render::host::{ClientInterface, Counted, counted};
 
 use super::ruleset::{Foreign, Packet, Ruleset};
-use super::this_machine::names;
+use super::this_machine::{names, this_machine};
 use crate::replaced_file;
 
 /// The pause between two readings.
@@ -32,6 +32,8 @@ pub(crate) struct Watch {
     /// The interfaces to the clients, as in `--clients`.
     pub(crate) clients: String,
     pub(crate) ports: Vec<Counted>,
+    /// True if clients' IPv6 traffic passes this box by, where they have IPv6.
+    pub(crate) ipv6_bypasses: bool,
 }
 
 impl Watch {
@@ -39,12 +41,18 @@ impl Watch {
     ///
     /// # Errors
     /// `nft` cannot be run, or the report cannot be written.
-    pub(crate) fn forever(&self, path: &Path) -> io::Result<()> {
+    pub(crate) fn forever(mut self, path: &Path) -> io::Result<()> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
         let (start, mut arrivals) = (Instant::now(), Arrivals::default());
+        let changed = |file: &Path| fs::metadata(file).and_then(|metadata| metadata.modified()).ok();
+        let mut read_at = changed(&self.file);
         loop {
             let began = Instant::now();
+            if changed(&self.file) != read_at {
+                read_at = changed(&self.file);
+                self.follow();
+            }
             let rules = loaded_rules()?;
             let report = HostReport {
                 at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
@@ -54,6 +62,14 @@ impl Watch {
             };
             replaced_file::replace(path, &serde_json::to_vec_pretty(&report)?, 0o644)?;
             thread::sleep(PAUSE.max(began.elapsed() * PART_OF_TIME));
+        }
+    }
+
+    /// Follows a change of the file. One that is refused changes nothing.
+    fn follow(&mut self) {
+        if let Ok(loaded) = longhaul_config::load(&self.file) {
+            self.ports = counted(&loaded.settings);
+            self.ipv6_bypasses = loaded.settings.listen.ipv6_bypasses();
         }
     }
 
@@ -80,6 +96,25 @@ impl Watch {
             });
         }
         faults.extend(self.redirects(rules));
+        faults.extend(self.of_the_machine());
+        faults
+    }
+
+    /// Returns the faults of the kernel's settings and of the interfaces. Without interception, clients need no gateway.
+    fn of_the_machine(&self) -> Vec<HostFault> {
+        if self.ports.is_empty() {
+            return Vec::new();
+        }
+        let machine = this_machine(&self.clients, &[]);
+        let mut faults = Vec::new();
+        if !machine.forwards_ipv4() {
+            faults.push(HostFault::NotForwarding { cure: "sysctl -w net.ipv4.ip_forward=1".to_owned() });
+        }
+        if self.ipv6_bypasses && machine.clients.iter().any(ClientInterface::has_ipv6_network) {
+            let cure =
+                "write `listen: { http: [0.0.0.0:80, \"[::]:80\"] }`, and the same for `tls` and `dns`".to_owned();
+            faults.push(HostFault::Ipv6Passes { cure });
+        }
         faults
     }
 
@@ -286,7 +321,12 @@ mod tests {
         assert!(warnings_of(&rules, "lan0", &ports).is_empty());
         let [warning] = &warnings_of(&rules, "lan0:lan0.20", &ports)[..] else { panic!("one warning") };
         assert!(warning.contains("iifname '{ lan0, lan0.20 }' tcp dport '{ 53 }' accept"), "{warning}");
-        let watch = Watch { file: "longhaul.yaml".into(), clients: "lan0,lan0.20".to_owned(), ports: ports.to_vec() };
+        let watch = Watch {
+            file: "longhaul.yaml".into(),
+            clients: "lan0,lan0.20".to_owned(),
+            ports: ports.to_vec(),
+            ipv6_bypasses: false,
+        };
         let gone = watch.faults(&Ruleset::parse(r#"{"nftables": []}"#).unwrap(), &BTreeMap::new());
         assert_eq!(gone, [HostFault::Gone { cure: "systemctl restart longhaul-host@lan0:lan0.20".to_owned() }]);
     }

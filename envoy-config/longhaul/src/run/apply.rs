@@ -71,6 +71,9 @@ impl Run {
                 if let Some(link) = &self.link {
                     link.follow(&self.generation.settings);
                 }
+                if let Some(reports) = &self.ground_reports {
+                    reports.follow(&self.generation.settings);
+                }
                 if let Some(silence) = &self.silence_watch {
                     silence.follow(&self.generation.settings);
                 }

@@ -11,7 +11,7 @@ use longhaul_config::diagnostic::FileHashes;
 use longhaul_config::{Role, Settings};
 use longhaul_observe::compare::Compared;
 use longhaul_observe::measure::Noticed;
-use longhaul_observe::report::{DnsReport, ProblemRecord, Silence};
+use longhaul_observe::report::{DnsReport, GroundReport, ProblemRecord, Silence};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use sha2::{Digest, Sha256};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -35,6 +35,10 @@ pub(super) enum Event {
     Link(Noticed),
     /// The ground stopped responding, or responds again.
     Silence(Option<Silence>),
+    /// The size of packets that vanish on the way to the other end changed. None: none do.
+    Vanishing(Option<u32>),
+    /// The report of the ground changed.
+    GroundReports(GroundReport),
     /// A problem began or ended. All that stand and the last ones that ended.
     Problems(Vec<ProblemRecord>),
     /// The figures of `compare` changed. None: it is off.

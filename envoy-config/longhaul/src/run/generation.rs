@@ -30,6 +30,8 @@ pub(crate) struct RunContext {
     pub(crate) admin: PathBuf,
     /// See [`CorefileContext::metrics`].
     pub(crate) dns_metrics: Option<PathBuf>,
+    /// See [`CorefileContext::told`].
+    pub(crate) told: Option<PathBuf>,
     /// The filters that were found.
     pub(crate) filters: FilterPaths,
     /// The socket on which CoreDNS reports that it is ready.
@@ -64,6 +66,7 @@ pub(crate) struct Generation {
     near: NearSockets,
     dns_metrics: Option<PathBuf>,
     remembered: PathBuf,
+    told: Option<PathBuf>,
 }
 
 /// The reason why rendering failed.
@@ -105,11 +108,22 @@ impl Generation {
             tree = tree.with(format!("{RENEWALS}/certificates"), hashes);
         }
         let (resolver, near, dns_metrics) = (machine.resolver, machine.near, machine.dns_metrics.clone());
-        let access_log = machine.access_log.clone();
+        let (told, access_log) = (machine.told.clone(), machine.access_log.clone());
         let dns_ready = machine.dns_ready;
         let remembered = machine.kept.join(REMEMBERED);
-        let this =
-            Self { settings, derived, tree, access_log, inputs, dns_ready, resolver, near, dns_metrics, remembered };
+        let this = Self {
+            settings,
+            derived,
+            tree,
+            access_log,
+            inputs,
+            dns_ready,
+            resolver,
+            near,
+            dns_metrics,
+            remembered,
+            told,
+        };
         Ok(this.ready_at(machine.dns_ready))
     }
 
@@ -128,6 +142,7 @@ impl Generation {
             near_dns: self.near.dns,
             remembered: &self.remembered,
             local_addresses: self.inputs.addresses(),
+            told: self.told.as_deref(),
         };
         let corefile = longhaul_render::corefile(&self.settings, &context);
         self.tree = self.tree.with(COREFILE, corefile);
@@ -158,6 +173,7 @@ mod tests {
             kept: folder.path().to_owned(),
             admin: folder.path().join("admin.sock"),
             dns_metrics: None,
+            told: None,
             filters: FilterPaths::new(),
             dns_ready: socket,
             resolver: socket,

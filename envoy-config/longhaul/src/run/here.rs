@@ -16,7 +16,7 @@ use super::error::RunError;
 use super::generation::{Generation, RunContext};
 use super::locate::{self, Overridden, local_addresses, locate};
 use super::preflight::{fewer_urls, too_few_files};
-use super::private::{ADMIN, DNS_METRICS};
+use super::private::{ADMIN, DNS_METRICS, TOLD};
 use super::{disk_space, ports, service_user, state, watches};
 
 /// A fact of this machine that an operator should know before a start.
@@ -142,6 +142,7 @@ fn rendering(loaded: &Loaded) -> Result<(), RunError> {
         kept: loaded.settings.file.clone(),
         admin: ADMIN.into(),
         dns_metrics: Some(DNS_METRICS.into()),
+        told: Some(TOLD.into()),
         filters: locate::filters(&loaded.settings)?,
         dns_ready,
         resolver,

@@ -18,6 +18,7 @@ mod envoy;
 mod error;
 mod events;
 mod generation;
+mod ground_reports;
 mod health;
 mod held_connections;
 mod here;

@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 pub(super) const ADMIN: &str = "admin.sock";
 /// CoreDNS's metrics.
 pub(super) const DNS_METRICS: &str = "coredns.sock";
+/// The file with the problems that CoreDNS tells the other end of a pair.
+pub(super) const TOLD: &str = "told.json";
 /// The beginning of the names of Envoy's hot-restart sockets.
 pub(super) const HOT_RESTART: &str = "hot";
 /// Reads and writes of the owner alone.
@@ -67,6 +69,11 @@ impl PrivateFolder {
     /// Returns the socket of Envoy's admin interface.
     pub(crate) fn admin(&self) -> PathBuf {
         self.path.join(ADMIN)
+    }
+
+    /// Returns the file with the problems for the other end.
+    pub(super) fn told(&self) -> PathBuf {
+        self.path.join(TOLD)
     }
 
     /// Returns the socket of CoreDNS's metrics.

@@ -1,10 +1,11 @@
 //! Looks for problems while a run serves, as `longhaul status` does, and records when each began and ended.
 //!
 //! The journal has a line for each beginning and each end. The record outlives restarts: it is a file in the state folder.
+//! Another file has those that the other end of a pair should know, for its DNS queries (`coredns-plugin/tell`).
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use longhaul_observe::report::ProblemRecord;
 use longhaul_observe::status::{gather, time};
+use serde::Serialize;
 
 use super::events::Event;
 use super::log::Level;
@@ -31,17 +33,25 @@ pub(super) struct ProblemWatch {
 }
 
 impl ProblemWatch {
-    /// Starts the thread. It reports to `events` when the record changes, which is in the folder `kept`.
-    pub(super) fn start(report: LastReport, kept: &Path, events: Sender<Event>) -> io::Result<Self> {
+    /// Starts the thread. It reports to `events` when the record changes, which is in the folder `kept`. `tell` is for the
+    /// other end.
+    pub(super) fn start(report: LastReport, kept: &Path, tell: Tell, events: Sender<Event>) -> io::Result<Self> {
         let (sender, ends) = mpsc::channel::<()>();
         let path = kept.join(RECORD);
         thread::Builder::new().name("problems".to_owned()).spawn(move || {
             let mut log = ProblemLog::of(read(&path));
-            let mut last = Vec::new();
+            let (mut last, mut told) = (Vec::new(), None);
             loop {
                 let state = report.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 if let Some(status) = state.map(gather) {
-                    log.add(now(), status.present()).iter().for_each(announce);
+                    let present = status.present();
+                    let telling: Vec<ProblemRecord> =
+                        present.iter().filter(|problem| problem.kind.is_told()).cloned().collect();
+                    if told.as_ref() != Some(&telling) {
+                        tell.write(&telling);
+                        told = Some(telling);
+                    }
+                    log.add(now(), present).iter().for_each(announce);
                 }
                 if log.records() != last {
                     last = log.records().to_vec();
@@ -56,6 +66,34 @@ impl ProblemWatch {
             }
         })?;
         Ok(Self { _ends: sender })
+    }
+}
+
+/// The file with what this run tells others over DNS.
+#[derive(Debug, Clone)]
+pub(super) struct Tell {
+    /// The file.
+    pub(super) path: PathBuf,
+    /// A text that tells this run from every other.
+    pub(super) run: String,
+}
+
+#[derive(Serialize)]
+struct Told<'t> {
+    run: &'t str,
+    problems: &'t [ProblemRecord],
+}
+
+impl Tell {
+    /// The problems that fit into one response.
+    const MOST: usize = 12;
+
+    /// Writes the file. If it cannot be written, the other end learns nothing.
+    pub(super) fn write(&self, problems: &[ProblemRecord]) {
+        let told = Told { run: &self.run, problems: problems.get(..Self::MOST).unwrap_or(problems) };
+        if let Ok(text) = serde_json::to_vec(&told) {
+            let _ = replaced_file::replace(&self.path, &text, 0o600);
+        }
     }
 }
 

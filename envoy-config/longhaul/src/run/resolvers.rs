@@ -4,6 +4,9 @@
 //! resolver one small query every few seconds, the one that CoreDNS's own health check sends. It also reads CoreDNS's
 //! counters, because a resolver may respond and yet fail every query.
 //!
+//! It also sends each resolver now and then, and a silent one at once, a query for a name that only this box knows. A right
+//! response means that the resolver has asked this box: a loop.
+//!
 //! A remote's resolvers lie beyond the slow link, so it sends them nothing.
 
 use std::io;
@@ -17,6 +20,7 @@ use longhaul_observe::report::{DnsReport, ResolverReport};
 use longhaul_observe::{Endpoint, Scrape};
 
 use super::events::Event;
+use crate::dns_query::{self, Over};
 
 /// The pause between two rounds of queries.
 const PAUSE: Duration = Duration::from_secs(3);
@@ -24,6 +28,12 @@ const PAUSE: Duration = Duration::from_secs(3);
 const TIMEOUT: Duration = Duration::from_millis(1500);
 /// Queries in a round until a resolver counts as silent, because UDP loses packets.
 const ATTEMPTS: u32 = 2;
+/// The time for a query that goes round over the link.
+const ROUND: Duration = Duration::from_secs(4);
+/// The rounds between two looks for a loop at a resolver that responds.
+const LOOK_FOR_LOOPS: u32 = 20;
+/// The name whose text only this box knows (`coredns-plugin/tell`).
+const LOOP: &str = "loop.pair.invalid";
 /// Failed queries without a success between them until the DNS counts as failing. One broken domain costs a browser
 /// about six: three types, each asked twice.
 const STREAK: u64 = 10;
@@ -55,24 +65,34 @@ pub(super) struct ResolverWatch {
 
 impl ResolverWatch {
     /// Starts the thread. It reports to `events` when the state changes. `metrics` is where CoreDNS counts.
-    pub(super) fn start(settings: &Settings, metrics: Endpoint, events: Sender<Event>) -> io::Result<Self> {
+    /// `own` is the text that this box's DNS tells by its name for loops.
+    pub(super) fn start(
+        settings: &Settings,
+        metrics: Endpoint,
+        own: String,
+        events: Sender<Event>,
+    ) -> io::Result<Self> {
         let (sender, changes) = mpsc::channel();
         let mut watched = Watched::of(settings, &metrics);
         thread::Builder::new().name("resolvers".to_owned()).spawn(move || {
             let mut last = DnsReport::default();
             let mut streak = FailureStreak::default();
+            let mut others = OtherResolvers::default();
+            let mut round = 0;
             loop {
+                let counted = counts(watched.metrics.as_ref());
                 let report = DnsReport {
-                    resolvers: ask_all(&watched.resolvers),
-                    every_query_fails: counts(watched.metrics.as_ref())
-                        .is_some_and(|counts| streak.add(counts, Instant::now())),
+                    resolvers: ask_all(&watched.resolvers, &own, round % LOOK_FOR_LOOPS == 0),
+                    every_query_fails: counted.is_some_and(|counts| streak.add(counts, Instant::now())),
+                    asks_others: counted.is_some_and(|counts| others.add(counts.encrypted, Instant::now())),
                 };
                 if report != last && events.send(Event::Dns(report.clone())).is_err() {
                     break;
                 }
                 last = report;
+                round += 1;
                 match changes.recv_timeout(PAUSE) {
-                    Ok(next) => watched = next,
+                    Ok(next) => (watched, round) = (next, 0),
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => break,
                 }
@@ -87,14 +107,30 @@ impl ResolverWatch {
     }
 }
 
-fn ask_all(resolvers: &[SocketAddr]) -> Vec<ResolverReport> {
+/// Asks all resolvers at once. Looks for a loop at those that are silent, and at all if `looks`.
+fn ask_all(resolvers: &[SocketAddr], own: &str, looks: bool) -> Vec<ResolverReport> {
+    let one = |address: SocketAddr| {
+        thread::scope(|scope| {
+            let up = scope.spawn(|| (0..ATTEMPTS).any(|_| responds(address)));
+            let early = looks.then(|| scope.spawn(|| loops(address, own)));
+            let up = up.join().unwrap_or(false);
+            let asks_us = match early {
+                Some(early) => early.join().unwrap_or(false),
+                None => !up && loops(address, own),
+            };
+            ResolverReport { address, up, loops: asks_us }
+        })
+    };
     thread::scope(|scope| {
-        let asked: Vec<_> = resolvers
-            .iter()
-            .map(|address| (*address, scope.spawn(|| (0..ATTEMPTS).any(|_| responds(*address)))))
-            .collect();
-        asked.into_iter().map(|(address, up)| ResolverReport { address, up: up.join().unwrap_or(false) }).collect()
+        let asked: Vec<_> = resolvers.iter().map(|address| (*address, scope.spawn(|| one(*address)))).collect();
+        let silent = |address| ResolverReport { address, up: false, loops: false };
+        asked.into_iter().map(|(address, report)| report.join().unwrap_or_else(|_| silent(address))).collect()
     })
+}
+
+/// Returns true if the resolver asks this box.
+fn loops(resolver: SocketAddr, own: &str) -> bool {
+    dns_query::text(resolver, LOOP, Over::Udp, ROUND).is_ok_and(|text| text.as_deref() == Some(own.as_bytes()))
 }
 
 /// Returns true if the resolver responds to a query for the name servers of the root, with whatever result.
@@ -133,12 +169,38 @@ fn is_response(message: &[u8], [high, low]: [u8; 2]) -> bool {
 struct Counts {
     all: u64,
     failed: u64,
+    /// Queries for the addresses of public resolvers over https or TLS.
+    encrypted: u64,
 }
 
 fn counts(metrics: Option<&Endpoint>) -> Option<Counts> {
     let scrape = Scrape::parse(&metrics?.page("/metrics").ok()?);
     let of = |rcode| scrape.sum_of("coredns_dns_responses_total", "rcode", rcode);
-    Some(Counts { all: scrape.sum("coredns_dns_responses_total"), failed: of("SERVFAIL") + of("REFUSED") })
+    Some(Counts {
+        all: scrape.sum("coredns_dns_responses_total"),
+        failed: of("SERVFAIL") + of("REFUSED"),
+        encrypted: scrape.sum("coredns_longhaul_encrypted_resolver_lookups_total"),
+    })
+}
+
+/// The time for which a client is believed to use encrypted DNS after it looked up such a resolver.
+const REMEMBERED: Duration = Duration::from_mins(10);
+
+/// Clients that ask resolvers elsewhere over https or TLS.
+#[derive(Debug, Default)]
+struct OtherResolvers {
+    before: Option<u64>,
+    last: Option<Instant>,
+}
+
+impl OtherResolvers {
+    /// Adds the counter at `now`. Returns true if a client looked up such a resolver of late.
+    fn add(&mut self, encrypted: u64, now: Instant) -> bool {
+        if self.before.replace(encrypted).is_some_and(|before| encrypted > before) {
+            self.last = Some(now);
+        }
+        self.last.is_some_and(|last| now.duration_since(last) < REMEMBERED)
+    }
 }
 
 /// Failed queries without a success between them.
@@ -186,16 +248,26 @@ mod tests {
         assert!(responds(address));
         serving.join().unwrap();
         let began = Instant::now();
-        assert_eq!(ask_all(&[address]), [ResolverReport { address, up: false }]);
+        assert_eq!(ask_all(&[address], "own", false), [ResolverReport { address, up: false, loops: false }]);
         assert!(began.elapsed() < TIMEOUT);
         assert!(!is_response(&root_query([1, 2]), [1, 2]), "a query is no response");
+    }
+
+    #[test]
+    fn a_client_with_encrypted_dns_is_remembered_for_some_minutes() {
+        let start = Instant::now();
+        let mut others = OtherResolvers::default();
+        let mut add = |count, s| others.add(count, start + Duration::from_secs(s));
+        assert!(!add(7, 0), "from before");
+        assert!(add(8, 3) && add(8, 600));
+        assert!(!add(8, 604));
     }
 
     #[test]
     fn the_dns_fails_when_many_queries_failed_and_none_succeeded() {
         let start = Instant::now();
         let mut streak = FailureStreak::default();
-        let mut add = |all, failed, s| streak.add(Counts { all, failed }, start + Duration::from_secs(s));
+        let mut add = |all, failed, s| streak.add(Counts { all, failed, encrypted: 0 }, start + Duration::from_secs(s));
         assert!(!add(1000, 500, 0), "failures from before");
         assert!(!add(1006, 506, 4), "one broken domain");
         assert!(add(1010, 510, 8));

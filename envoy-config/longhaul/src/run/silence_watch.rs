@@ -1,8 +1,9 @@
-//! Watches at a remote whether the ground still responds.
+//! Watches a pair's connections: whether the ground still responds, and whether large packets arrive at the other end.
 //!
-//! A thread reads the kernel's figures of the connections to the ground twice a second, and sends nothing. Envoy gives a
-//! ground up after several health checks, because requests wait for a restart meanwhile. An operator should know earlier.
+//! A thread reads the kernel's figures of the connections twice a second, and sends nothing. Envoy gives a ground up after
+//! several health checks, because requests wait for a restart meanwhile. An operator should know earlier.
 
+use std::fs;
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use longhaul_config::{Link, Role, Settings};
 use longhaul_observe::Endpoint;
-use longhaul_observe::measure::{Checks, Connection, Kernel, Listening, Watched};
+use longhaul_observe::measure::{BlackHole, Checks, Connection, Kernel, Listening, Silent, Watched};
 use longhaul_observe::report::Silence;
 
 use super::events::Event;
@@ -27,46 +28,112 @@ pub(super) struct SilenceWatch {
     settings: Sender<Settings>,
 }
 
-/// The connections to listen to. None at an edge and at a ground.
+/// The connections of a pair's end. An edge has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Grounds {
+struct PairEnd {
     link: Link,
-    watched: Watched,
-    ports: Vec<u16>,
+    connections: PairConnections,
 }
 
-impl Grounds {
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum PairConnections {
+    /// A remote's, to these ports of its grounds.
+    To { watched: Watched, ports: Vec<u16> },
+    /// A ground's, from its remotes. A remote may end at any time, so its silence means nothing.
+    From { port: u16 },
+}
+
+impl PairEnd {
     fn of(settings: &Settings) -> Option<Self> {
-        let Role::Remote(remote) = &settings.role else { return None };
-        let mut ports: Vec<u16> = remote.grounds.iter().map(|at| at.port).collect();
-        ports.sort_unstable();
-        ports.dedup();
-        Some(Self { link: settings.link, watched: Watched::of(settings), ports })
+        let connections = match &settings.role {
+            Role::Edge => return None,
+            Role::Ground(ground) => PairConnections::From { port: ground.listen.port() },
+            Role::Remote(remote) => {
+                let mut ports: Vec<u16> = remote.grounds.iter().map(|at| at.port).collect();
+                ports.sort_unstable();
+                ports.dedup();
+                PairConnections::To { watched: Watched::of(settings), ports }
+            }
+        };
+        Some(Self { link: settings.link, connections })
     }
 
-    fn connections(&self, kernel: &Kernel) -> io::Result<Vec<Connection>> {
-        let mut connections = Vec::new();
-        for port in &self.ports {
-            connections.extend(kernel.connections_to(*port)?);
+    fn read(&self, kernel: &Kernel) -> io::Result<Vec<Connection>> {
+        match &self.connections {
+            PairConnections::From { port } => kernel.connections_from(*port),
+            PairConnections::To { watched, ports } => {
+                let mut connections = Vec::new();
+                for port in ports {
+                    connections.extend(kernel.connections_to(*port)?);
+                }
+                connections.retain(|connection| watched.leads_to(connection.id.remote));
+                Ok(connections)
+            }
         }
-        connections.retain(|connection| self.watched.leads_to(connection.id.remote));
-        Ok(connections)
     }
+
+    fn port(&self) -> u16 {
+        match &self.connections {
+            PairConnections::From { port } => *port,
+            PairConnections::To { ports, .. } => ports.first().copied().unwrap_or(0),
+        }
+    }
+
+    fn hears(&self) -> bool {
+        matches!(self.connections, PairConnections::To { .. })
+    }
+}
+
+/// The packets that this kernel has dropped by their source (`rp_filter`), since a moment at which the ground was heard.
+#[derive(Debug, Default)]
+struct DroppedBySource {
+    when_heard: u64,
+}
+
+impl DroppedBySource {
+    /// Packets that mean more than one stray of another network.
+    const FEW: u64 = 3;
+
+    /// Returns the kind of a silence.
+    fn explains(&mut self, kind: Option<Silent>) -> Option<Silent> {
+        let now = reverse_path_drops();
+        match kind {
+            None => self.when_heard = now,
+            Some(Silent::Link) if now >= self.when_heard + Self::FEW => return Some(Silent::ReversePath),
+            Some(_) => {}
+        }
+        kind
+    }
+}
+
+/// Returns the kernel's counter. 0 if it has none.
+fn reverse_path_drops() -> u64 {
+    fs::read_to_string("/proc/net/netstat").ok().and_then(|table| counter(&table, "IPReversePathFilter")).unwrap_or(0)
+}
+
+/// Returns a value of `/proc/net/netstat`: a line of names stands above each line of values.
+fn counter(table: &str, name: &str) -> Option<u64> {
+    let lines: Vec<&str> = table.lines().collect();
+    lines.chunks_exact(2).find_map(|pair| {
+        let [names, values] = pair else { return None };
+        let place = names.split_whitespace().position(|one| one == name)?;
+        values.split_whitespace().nth(place)?.parse().ok()
+    })
 }
 
 impl SilenceWatch {
     /// Starts the thread. It reports to `events` when a silence begins or ends. Envoy responds at `admin`.
     pub(super) fn start(settings: &Settings, admin: Endpoint, events: Sender<Event>) -> io::Result<Self> {
         let (sender, changes) = mpsc::channel::<Settings>();
-        let mut grounds = Grounds::of(settings);
+        let mut end = PairEnd::of(settings);
         thread::Builder::new().name("silence".to_owned()).spawn(move || {
             loop {
-                let next = match &grounds {
-                    Some(grounds) => listen(grounds, &admin, &events, &changes),
+                let next = match &end {
+                    Some(end) => listen(end, &admin, &events, &changes),
                     None => changes.recv().ok(),
                 };
                 let Some(next) = next else { break };
-                grounds = Grounds::of(&next);
+                end = PairEnd::of(&next);
             }
         })?;
         Ok(Self { settings: sender })
@@ -80,37 +147,51 @@ impl SilenceWatch {
 
 /// Listens until the settings change in what matters here, and returns them. None: the run ends.
 fn listen(
-    grounds: &Grounds,
+    end: &PairEnd,
     admin: &Endpoint,
     events: &Sender<Event>,
     changes: &mpsc::Receiver<Settings>,
 ) -> Option<Settings> {
-    let (start, mut listening) = (Instant::now(), Listening::over(&grounds.link));
-    let mut last = None;
+    let (start, mut listening) = (Instant::now(), Listening::over(&end.link));
+    let (mut hole, mut dropped) = (BlackHole::beyond(end.link.mtu), DroppedBySource::default());
+    let (mut last, mut vanishing) = (None, None);
     let mut kernel = None;
     loop {
         let read = match kernel.take().map_or_else(Kernel::open, Ok) {
-            Ok(open) => grounds.connections(kernel.insert(open)),
+            Ok(open) => end.read(kernel.insert(open)),
             Err(error) => Err(error),
         };
         let at = start.elapsed();
-        let silent = match read {
-            Ok(connections) => listening.add(at, &connections, || checks(admin)),
+        let (silent, bytes) = match read {
+            Ok(connections) => {
+                let silent = end.hears().then(|| listening.add(at, &connections, || checks(admin))).flatten();
+                (silent, hole.add(at, &connections))
+            }
             Err(error) => {
                 say(Level::Info, &format!("silence of the ground shows late: the kernel gives no figures: {error}"));
                 return changes.recv().ok();
             }
         };
+        if bytes != vanishing {
+            events.send(Event::Vanishing(bytes)).ok()?;
+            vanishing = bytes;
+        }
+        let kind = dropped.explains(silent.map(|(kind, _)| kind));
+        let silent = silent.and_then(|(_, since)| Some((kind?, since)));
         if silent != last {
-            let silence = silent
-                .map(|(kind, since)| Silence { kind, since: now().saturating_sub(at.saturating_sub(since).as_secs()) });
+            let silence = silent.map(|(kind, since)| Silence {
+                kind,
+                since: now().saturating_sub(at.saturating_sub(since).as_secs()),
+                port: end.port(),
+            });
             events.send(Event::Silence(silence)).ok()?;
             last = silent;
         }
         match changes.recv_timeout(PAUSE) {
-            Ok(next) if Grounds::of(&next).as_ref() == Some(grounds) => {}
+            Ok(next) if PairEnd::of(&next).as_ref() == Some(end) => {}
             Ok(next) => {
                 events.send(Event::Silence(None)).ok()?;
+                events.send(Event::Vanishing(None)).ok()?;
                 return Some(next);
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -127,4 +208,25 @@ fn checks(admin: &Endpoint) -> Option<Checks> {
         value.trim().parse().ok()
     };
     Some(Checks { answered: of("success")?, failed: of("failure")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_of_the_kernel_is_found_below_its_name() {
+        let table = "TcpExt: SyncookiesSent IPReversePathFilter TW\nTcpExt: 0 17 4\nIpExt: InNoRoutes\nIpExt: 3\n";
+        assert_eq!(counter(table, "IPReversePathFilter"), Some(17));
+        assert_eq!(counter(table, "InNoRoutes"), Some(3));
+        assert_eq!(counter(table, "Other"), None);
+    }
+
+    #[test]
+    fn only_a_silence_of_the_link_is_explained_by_dropped_packets() {
+        let mut dropped = DroppedBySource { when_heard: u64::MAX - DroppedBySource::FEW };
+        assert_eq!(dropped.explains(Some(Silent::Link)), Some(Silent::Link));
+        assert_eq!(dropped.explains(Some(Silent::Program)), Some(Silent::Program));
+        assert_eq!(dropped.explains(None), None);
+    }
 }

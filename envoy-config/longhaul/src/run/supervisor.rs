@@ -3,16 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use longhaul_config::{AccessLog, Cache, Loaded};
 use longhaul_derive::Reasoned;
 use longhaul_observe::Endpoint;
 use longhaul_observe::compare::Compared;
-use longhaul_observe::measure::Noticed;
-use longhaul_observe::report::{
-    self, DnsReport, PairReport, ProblemRecord, Refusal, RunReport, SetUp, Silence, process_start,
-};
+use longhaul_observe::measure::{Noticed, Silent};
+use longhaul_observe::report::{self, DnsReport, PairReport, ProblemRecord, Refusal, RunReport, SetUp, process_start};
 use longhaul_render::{ImageSockets, NearSockets};
 
 use super::access_log::{Destination, Rotation};
@@ -21,12 +19,13 @@ use super::challenges::ChallengeServer;
 use super::child;
 use super::compare_watch::CompareWatch;
 use super::debounce::Debounce;
-use super::diagnosis::Diagnosis;
+use super::diagnosis::{Diagnosis, Refusals};
 use super::disk_space::too_much_deleted;
 use super::envoy::Envoy;
 use super::error::RunError;
 use super::events::{Event, FileWatch, Stop, forward_signals};
 use super::generation::{COREFILE, Generation, RENEWALS, RunContext};
+use super::ground_reports::GroundReports;
 use super::health::{HealthServer, Phase, Vitals};
 use super::held_connections::HeldConnections;
 use super::image_program::ImageProgram;
@@ -37,9 +36,9 @@ use super::metrics_page::MetricsServer;
 use super::notify::ServiceManager;
 use super::ports;
 use super::preflight::{fewer_urls, refuse, too_few_files};
-use super::private::{ADMIN, DNS_METRICS, PrivateFolder};
+use super::private::{ADMIN, DNS_METRICS, PrivateFolder, TOLD};
 use super::probe::{ground_in_use, link_is_up, remembered_urls};
-use super::problem_watch::ProblemWatch;
+use super::problem_watch::{ProblemWatch, Tell};
 use super::publisher::{Publisher, now};
 use super::resolvers::ResolverWatch;
 use super::say;
@@ -95,6 +94,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         kept: state.kept.clone(),
         admin: ADMIN.into(),
         dns_metrics: Some(DNS_METRICS.into()),
+        told: Some(TOLD.into()),
         filters: locate::filters(&loaded.settings)?,
         dns_ready,
         resolver,
@@ -122,8 +122,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let set_up = SetUp::of(&generation.settings);
     let publisher = Publisher::new(&state.path);
     let pages = RecentPages::default();
-    let admin = Endpoint::Unix(state.private.admin());
-    let dns_metrics = Endpoint::Unix(state.private.dns_metrics());
+    let [admin, dns_metrics] = [state.private.admin(), state.private.dns_metrics()].map(Endpoint::Unix);
     let metrics_page = MetricsServer::new(admin, dns_metrics);
     let status_page = StatusServer::new(publisher.last(), pages.clone());
     let mut run = Run {
@@ -145,13 +144,15 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         link: None,
         link_state: Noticed::default(),
         silence_watch: None,
-        silence: None,
+        other_end: PairReport::default(),
+        ground_reports: None,
         problem_watch: None,
         problems: Vec::new(),
         compare: None,
         compared: None,
         sender,
         diagnosis: Diagnosis::default(),
+        refusals: Refusals::default(),
         refusal: None,
         last_refusal: None,
         phase: Phase::default(),
@@ -210,7 +211,10 @@ pub(super) struct Run {
     pub(super) link_state: Noticed,
     /// None until both children serve.
     pub(super) silence_watch: Option<SilenceWatch>,
-    silence: Option<Silence>,
+    /// The other end of the pair, without the reason of failed handshakes.
+    other_end: PairReport,
+    /// None until both children serve.
+    pub(super) ground_reports: Option<GroundReports>,
     /// None until both children serve.
     problem_watch: Option<ProblemWatch>,
     problems: Vec<ProblemRecord>,
@@ -219,6 +223,7 @@ pub(super) struct Run {
     pub(super) compared: Option<Compared>,
     sender: Sender<Event>,
     diagnosis: Diagnosis,
+    refusals: Refusals,
     pub(super) events: Receiver<Event>,
     pub(super) watch: FileWatch,
     pub(super) state: StateFolder,
@@ -250,15 +255,19 @@ impl Run {
     /// Serves until asked to stop. Returns how to stop.
     fn serve(&mut self) -> Result<Stop, RunError> {
         let metrics = Endpoint::Unix(self.state.private.dns_metrics());
-        let watch = ResolverWatch::start(&self.generation.settings, metrics, self.sender.clone());
+        let tell = self.tell();
+        tell.write(&[]);
+        let watch = ResolverWatch::start(&self.generation.settings, metrics, tell.run.clone(), self.sender.clone());
         self.resolvers = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         let watch = LinkWatch::start(&self.generation.settings, self.sender.clone());
         self.link = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         let admin = Endpoint::Unix(self.state.private.admin());
         let watch = SilenceWatch::start(&self.generation.settings, admin, self.sender.clone());
         self.silence_watch = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
-        let watch = ProblemWatch::start(self.publisher.last(), &self.state.kept, self.sender.clone());
+        let watch = ProblemWatch::start(self.publisher.last(), &self.state.kept, tell, self.sender.clone());
         self.problem_watch = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
+        let watch = GroundReports::start(&self.generation.settings, self.machine.near.dns, self.sender.clone());
+        self.ground_reports = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         let watch = CompareWatch::start(&self.generation.settings, self.sender.clone());
         self.compare = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         // The first check is due at once, because a file may have changed during the start.
@@ -296,7 +305,10 @@ impl Run {
             self.images.tend(&self.generation.tree, &self.machine.root);
             self.challenges.tend(&self.generation.settings, self.machine.near);
             self.tend_link();
-            self.diagnosis.tend(&self.generation.settings, self.holders.is_away());
+            // A handshake over a silent link fails, too, and says nothing.
+            let link_is_silent = self.other_end.silence.is_some_and(|silence| silence.kind != Silent::Program);
+            let is_refused = self.refusals.tend(&self.generation.settings, self.envoy.admin()) && !link_is_silent;
+            self.diagnosis.tend(&self.generation.settings, self.holders.is_away() || is_refused);
             self.reap(&mut reaped_at);
             self.tend_health();
             self.tend_log();
@@ -331,7 +343,9 @@ impl Run {
                 }
                 Event::Dns(state) => self.dns_state = state,
                 Event::Link(noticed) => self.link_state = noticed,
-                Event::Silence(silence) => self.silence = silence,
+                Event::Silence(silence) => self.other_end.silence = silence,
+                Event::Vanishing(bytes) => self.other_end.vanishing = bytes,
+                Event::GroundReports(report) => self.other_end.ground = report,
                 Event::Problems(problems) => self.problems = problems,
                 Event::Compared(compared) => self.compared = compared,
             }
@@ -380,6 +394,12 @@ impl Run {
         // The signal ends an Envoy that is still starting.
         let is_ready = || !envoy.is_taking_over() && envoy.is_ready();
         self.rotation.tend(&self.generation.settings.log, is_ready, || envoy.reopen_logs());
+    }
+
+    /// Returns the file for the other end, with a text that no other run has.
+    fn tell(&self) -> Tell {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Tell { path: self.state.private.told(), run: format!("{:x}-{:x}", since.as_nanos(), process::id()) }
     }
 
     /// Returns the reason why the access log is not written or not rotated.
@@ -464,7 +484,7 @@ impl Run {
             dns: self.dns_state.clone(),
             link: self.link_state.clone(),
             ground: self.holders.ground_in_use(&self.generation.settings).map(ToString::to_string),
-            other_end: PairReport { silence: self.silence, handshake: self.diagnosis.found().map(str::to_owned) },
+            other_end: PairReport { handshake: self.diagnosis.found().map(str::to_owned), ..self.other_end.clone() },
             problems: self.problems.clone(),
             state_fault: self.state.fault.clone(),
             cache_fault: self.cache.fault.clone(),

@@ -53,6 +53,12 @@ pub struct Connection {
     pub unacknowledged: u32,
     /// The bytes that came from the other end.
     pub received: u64,
+    /// The bytes that the other end has acknowledged, without those behind a loss.
+    pub acknowledged_bytes: u64,
+    /// The most bytes of a segment, as this end has learned.
+    pub segment_bytes: u32,
+    /// The size of IP packets to the other end that this kernel believes in, in bytes.
+    pub packet_bytes: u32,
     /// The time since the last acknowledgement came, in milliseconds.
     pub acknowledged_ms_ago: u32,
     /// The time since the last bytes came, in milliseconds. Without any, the time since the connection was made.
@@ -82,7 +88,7 @@ impl Kernel {
     /// # Errors
     /// The kernel refuses the request.
     pub(crate) fn connections(&self) -> io::Result<Vec<Connection>> {
-        self.dump(0, &StateFlags::ESTABLISHED)
+        self.dump(0, 0, &StateFlags::ESTABLISHED)
     }
 
     /// Returns those whose other end has this port, also those that this end closed and the other end has not
@@ -91,14 +97,23 @@ impl Kernel {
     /// # Errors
     /// The kernel refuses the request.
     pub fn connections_to(&self, port: u16) -> io::Result<Vec<Connection>> {
-        self.dump(port, &(StateFlags::ESTABLISHED | StateFlags::FIN_WAIT1))
+        self.dump(0, port, &(StateFlags::ESTABLISHED | StateFlags::FIN_WAIT1))
     }
 
-    /// Returns the connections to `port`, or to any if it is 0.
-    fn dump(&self, port: u16, states: &StateFlags) -> io::Result<Vec<Connection>> {
+    /// Returns the established ones that came in at this port.
+    ///
+    /// # Errors
+    /// The kernel refuses the request.
+    pub fn connections_from(&self, port: u16) -> io::Result<Vec<Connection>> {
+        self.dump(port, 0, &StateFlags::ESTABLISHED)
+    }
+
+    /// Returns the connections between these ports, of which 0 is any.
+    fn dump(&self, source_port: u16, destination_port: u16, states: &StateFlags) -> io::Result<Vec<Connection>> {
         let mut connections = Vec::new();
         for (family, any) in [(AF_INET, SocketId::new_v4()), (AF_INET6, SocketId::new_v6())] {
-            self.0.send(&request(family, SocketId { destination_port: port, ..any }, states.clone()), 0)?;
+            let ports = SocketId { source_port, destination_port, ..any };
+            self.0.send(&request(family, ports, states.clone()), 0)?;
             while self.take_part(&mut connections)? {}
         }
         Ok(connections)
@@ -165,6 +180,9 @@ fn figures(id: ConnectionId, info: &TcpInfo) -> Connection {
         sent_again: info.total_retrans,
         unacknowledged: info.unacked,
         received: info.bytes_received,
+        acknowledged_bytes: info.bytes_acked,
+        segment_bytes: info.snd_mss,
+        packet_bytes: info.pmtu,
         acknowledged_ms_ago: info.last_ack_recv,
         received_ms_ago: info.last_data_recv,
         sent_ms_ago: info.last_data_sent,

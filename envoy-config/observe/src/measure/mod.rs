@@ -6,6 +6,7 @@
 //! [`silence`] tells that a ground no longer responds.
 
 mod answer;
+mod black_hole;
 mod estimate;
 mod kernel;
 mod passive;
@@ -15,6 +16,7 @@ mod watched;
 
 pub use {
     answer::{Answer, measured},
+    black_hole::BlackHole,
     kernel::{Connection, Kernel},
     passive::{Misfit, Noticed, Passive},
     silence::{Checks, Listening, Silent},

@@ -24,6 +24,8 @@ pub enum Silent {
     Link,
     /// The ground's kernel acknowledges, and its program does not respond.
     Program,
+    /// Nothing comes back, and this kernel drops packets by their source (`rp_filter`).
+    ReversePath,
 }
 
 /// The results of Envoy's health checks of the ground, since its start.
@@ -90,7 +92,7 @@ impl Listening {
         if let Some((kind, since)) = self.silent {
             // What a ground sends by itself proves no response. Without a connection there is nothing to hear.
             let heard = match kind {
-                Silent::Link => self.acknowledged,
+                Silent::Link | Silent::ReversePath => self.acknowledged,
                 Silent::Program => self.received,
             };
             self.silent = self.silent.filter(|_| heard.is_none_or(|heard| heard <= since));
@@ -199,6 +201,9 @@ mod tests {
             sent_again: 0,
             unacknowledged: 0,
             received: 1,
+            acknowledged_bytes: 0,
+            segment_bytes: 1448,
+            packet_bytes: 1500,
             acknowledged_ms_ago: 0,
             received_ms_ago: 0,
             sent_ms_ago: 0,

@@ -11,6 +11,9 @@ pub struct DnsReport {
     pub resolvers: Vec<ResolverReport>,
     /// True if queries of clients and of Envoy came and every one of them failed.
     pub every_query_fails: bool,
+    /// True if a client looked up a public resolver over https or TLS within the last ten minutes.
+    #[serde(default)]
+    pub asks_others: bool,
 }
 
 /// The state of one resolver.
@@ -20,4 +23,7 @@ pub struct ResolverReport {
     pub address: SocketAddr,
     /// True if it responds, with whatever result.
     pub up: bool,
+    /// True if it asks this box for what this box asks it.
+    #[serde(default)]
+    pub loops: bool,
 }

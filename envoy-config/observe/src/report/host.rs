@@ -50,6 +50,16 @@ pub enum HostFault {
         /// The commands that let them in.
         cure: String,
     },
+    /// The machine does not forward what has no listener.
+    NotForwarding {
+        /// The command that switches it on.
+        cure: String,
+    },
+    /// Clients have IPv6, and `listen` does not.
+    Ipv6Passes {
+        /// The change of the file.
+        cure: String,
+    },
     /// A foreign chain takes the packets before the rules see them.
     Redirected {
         /// The ports.

@@ -27,7 +27,7 @@ pub use {
     folders::default_folder,
     host::{HostFault, HostReport, host_report},
     pages::{PageLoad, PageReport},
-    pair::{PairReport, Silence},
+    pair::{GroundReport, PairReport, Silence},
     problems::{ProblemKind, ProblemRecord},
     set_up::{CacheFault, SetUp},
 };

@@ -65,6 +65,16 @@ kinds! {
     PacketsDropped = "packets_dropped",
     /// Other packet rules take packets of clients first.
     PacketsRedirected = "packets_redirected",
+    /// The machine does not forward packets of clients.
+    NotForwarding = "not_forwarding",
+    /// The kernel drops what the ground sends (`rp_filter`).
+    ReversePath = "reverse_path",
+    /// Large packets vanish on the way to the other end.
+    LargePackets = "large_packets",
+    /// A resolver asks this box.
+    DnsLoop = "dns_loop",
+    /// The ground reports a problem.
+    GroundReports = "ground_reports",
     /// The disk of the cache is too small.
     CacheDisk = "cache_disk",
     /// The state folder cannot be written, and the run uses another one.
@@ -90,6 +100,25 @@ pub struct ProblemRecord {
     pub began: u64,
     /// Its end, in seconds since 1970. None while it stands.
     pub ended: Option<u64>,
+}
+
+impl ProblemKind {
+    /// Returns true if a ground reports it to its remotes, because it is a reason why their clients wait.
+    #[must_use]
+    pub const fn is_told(self) -> bool {
+        matches!(
+            self,
+            Self::ProgramDown
+                | Self::ResolverDown
+                | Self::DnsLoop
+                | Self::EveryQueryFails
+                | Self::ParentsDown
+                | Self::LargePackets
+                | Self::CacheDisk
+                | Self::CacheCut
+                | Self::StateElsewhere
+        )
+    }
 }
 
 impl ProblemRecord {

@@ -44,6 +44,7 @@ pub use words::time;
 
 /// The state of a running PEP. Counters start at 0 when the process that counts starts.
 #[derive(Debug, Serialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own in the JSON")]
 pub struct Status {
     /// The problems; empty if there are none.
     #[serde(serialize_with = "problem::in_words")]
@@ -122,6 +123,9 @@ pub struct Status {
     resolvers: Vec<ResolverReport>,
     /// True if DNS queries came and every one of them failed.
     every_query_fails: bool,
+    /// True if clients use DNS over https or TLS.
+    #[serde(skip)]
+    asks_others: bool,
 }
 
 /// The configuration in force.
@@ -180,6 +184,7 @@ pub fn gather(run: RunReport) -> Status {
         host_faults: host_faults(&run.file, now),
         missing_addresses: run.set_up.proxy_addresses.iter().copied().filter(|at| is_missing(*at)).collect(),
         log_free: log_folder(&run.access_log).and_then(|folder| free_disk(folder).ok()).map(Bytes),
+        cache_is_read_only: run.set_up.cache.as_ref().is_some_and(|cache| is_read_only(&cache.dir)),
         cache_free: run.set_up.cache.as_ref().and_then(|cache| free_disk(&cache.dir).ok()).map(Bytes),
     };
     let lists_names = run.set_up.lists_names;
@@ -272,6 +277,7 @@ impl Status {
             dns: None,
             resolvers: run.dns.resolvers,
             every_query_fails: run.dns.every_query_fails,
+            asks_others: run.dns.asks_others,
             listen: run.listen,
         }
     }
@@ -377,6 +383,12 @@ impl Certificate {
         let days_left = report.validity.days_left(now_s);
         Self { of: report.of, file: report.file, validity: report.validity, days_left }
     }
+}
+
+/// Returns true if the filesystem of `folder`, or of the place where it would be made, takes no writes.
+fn is_read_only(folder: &Path) -> bool {
+    let there = folder.ancestors().find_map(|folder| rustix::fs::statvfs(folder).ok());
+    there.is_some_and(|of| of.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
 }
 
 /// Returns true if no interface has `address`. The kernel binds other addresses only where `ip_nonlocal_bind` allows it.

@@ -11,8 +11,10 @@ use serde::Serializer;
 use super::{Child, Status};
 use crate::OpenFiles;
 use crate::measure::{Misfit, Silent};
-use crate::report::{CacheFault, HostFault, ProblemKind, Silence};
+use crate::report::{CacheFault, HostFault, ProblemKind, ProblemRecord, Silence};
 
+/// The size of packets that crosses every link: the least that IPv6 allows (RFC 8200 section 5).
+const MTU: u32 = 1280;
 /// A disk with less room than Envoy writes at once loses lines of the access log.
 const LOG_FULL: Bytes = Bytes(64 << 10);
 
@@ -31,8 +33,11 @@ pub(super) enum Problem {
         last_end: Option<String>,
     },
     /// A refused change.
-    #[error("the present files were refused; an earlier configuration is in force: `longhaul check` shows the reason")]
-    ChangeRefused,
+    #[error("the present files were refused, and an earlier configuration is in force: {}", refusal(why))]
+    ChangeRefused {
+        /// The reason as the journal has it.
+        why: String,
+    },
     /// The pair is cut.
     #[error("the ground does not respond: {}", why.as_deref().unwrap_or("clients of this remote have no connection over the link"))]
     GroundDown {
@@ -40,12 +45,30 @@ pub(super) enum Problem {
         why: Option<String>,
     },
     /// The link or the ground is silent.
-    #[error("the ground has not responded for {for_s} s: {}", silence(*kind))]
+    #[error("the ground has not responded for {for_s} s: {}", silence(*kind, *port))]
     GroundSilent {
         /// The part that is silent.
         kind: Silent,
         /// The time of the silence, in seconds.
         for_s: u64,
+        /// The ground's TCP port.
+        port: u16,
+    },
+    /// A problem of the ground, in its own words.
+    #[error("the ground reports: {}", .0.text)]
+    GroundReports(ProblemRecord),
+    /// Large packets vanish on the way to the other end.
+    #[error(
+        "packets of {0} bytes vanish between the ends of this pair, and objects hang: write `link: {{ mtu: {MTU} }}` at both ends. `longhaul netcheck` measures the size"
+    )]
+    LargePackets(u32),
+    /// A resolver asks this box.
+    #[error(
+        "the resolver {address} (`upstream.resolvers`) asks this box again, in a loop: name one in `upstream.resolvers` that asks neither end"
+    )]
+    DnsLoop {
+        /// The resolver.
+        address: SocketAddr,
     },
     /// No caching proxy responds.
     #[error("no proxy of `cache.parent` responds: requests over http fail")]
@@ -99,8 +122,14 @@ pub(super) enum Problem {
         fault: HostFault,
     },
     /// The machine has no room for the cache.
-    #[error("the cache is {}: {}. With room, it is complete again within 30 s", size(.0.size_bytes), .0.why)]
+    #[error("the cache is {}: {}. When its disk has room and takes writes, it is complete again within 30 s", size(.0.size_bytes), .0.why)]
     CacheCut(CacheFault),
+    /// The kernel has made the cache's disk read-only, as after an error of the disk.
+    #[error("the disk of {} is read-only, and nothing is cached anew: mend it, and then: systemctl restart longhaul", dir.display())]
+    CacheReadOnly {
+        /// `cache.dir`
+        dir: PathBuf,
+    },
     /// The cache cannot grow to its size. Envoy aborts the responses that it caches on a full disk.
     #[error(
         "the disk of {} has {free} left and the cache holds {held}, but `cache.size` is {size}: on a full disk, responses break off",
@@ -136,10 +165,16 @@ impl Problem {
         match self {
             Self::Draining => (ProblemKind::Draining, String::new()),
             Self::ChildDown { name, .. } => (ProblemKind::ProgramDown, (*name).to_owned()),
-            Self::ChangeRefused => (ProblemKind::ChangeRefused, String::new()),
+            Self::ChangeRefused { .. } => (ProblemKind::ChangeRefused, String::new()),
             Self::GroundDown { .. } => (ProblemKind::GroundDown, String::new()),
             Self::GroundSilent { kind: Silent::Link, .. } => (ProblemKind::LinkSilent, String::new()),
             Self::GroundSilent { kind: Silent::Program, .. } => (ProblemKind::GroundSilent, String::new()),
+            Self::GroundSilent { kind: Silent::ReversePath, .. } => (ProblemKind::ReversePath, String::new()),
+            Self::GroundReports(problem) => {
+                (ProblemKind::GroundReports, format!("{} {}", problem.kind.label(), problem.of).trim().to_owned())
+            }
+            Self::LargePackets(_) => (ProblemKind::LargePackets, String::new()),
+            Self::DnsLoop { address } => (ProblemKind::DnsLoop, address.to_string()),
             Self::ParentsDown => (ProblemKind::ParentsDown, String::new()),
             Self::NotSteering { .. } => (ProblemKind::NotSteering, String::new()),
             Self::ListRefused { file } => (ProblemKind::ListRefused, file.clone()),
@@ -154,7 +189,11 @@ impl Problem {
             Self::Packets { clients, fault: HostFault::Redirected { .. } } => {
                 (ProblemKind::PacketsRedirected, clients.clone())
             }
-            Self::CacheDisk { .. } => (ProblemKind::CacheDisk, String::new()),
+            Self::Packets { clients, fault: HostFault::NotForwarding { .. } } => {
+                (ProblemKind::NotForwarding, clients.clone())
+            }
+            Self::Packets { clients, fault: HostFault::Ipv6Passes { .. } } => (ProblemKind::Other, clients.clone()),
+            Self::CacheDisk { .. } | Self::CacheReadOnly { .. } => (ProblemKind::CacheDisk, String::new()),
             Self::AccessLog { .. } => (ProblemKind::AccessLog, String::new()),
             Self::AccessLogDisk { .. } => (ProblemKind::AccessLogDisk, String::new()),
             Self::StateElsewhere(_) => (ProblemKind::StateElsewhere, String::new()),
@@ -165,7 +204,9 @@ impl Problem {
     /// Returns its words without figures that change while it stands.
     pub(super) fn lasting_words(&self) -> String {
         match self {
-            Self::GroundSilent { kind, .. } => format!("the ground does not respond: {}", silence(*kind)),
+            Self::GroundSilent { kind, port, .. } => {
+                format!("the ground does not respond: {}", silence(*kind, *port))
+            }
             Self::CacheDisk { dir, size, .. } => {
                 format!("the disk of {} has no room for `cache.size` {size}", dir.display())
             }
@@ -217,6 +258,25 @@ pub(super) enum Warning {
     /// The groups of `compare` are not measured.
     #[error("`compare` measures nothing: {0}")]
     NothingCompared(String),
+    /// IPv6 of clients passes this box by.
+    #[error("clients behind {clients} have IPv6, which passes this box by: {cure}")]
+    Ipv6Passes {
+        /// The interface to the clients.
+        clients: String,
+        /// The change of the file.
+        cure: String,
+    },
+    /// Names of some clients pass this box by.
+    #[error(
+        "a client uses encrypted DNS (DNS over https or TLS) of a public resolver, past this box: each of its names waits for the link. `dns.canary`, on by default, asks browsers not to. Where somebody chose that resolver, change it in the browser or the system"
+    )]
+    EncryptedDns,
+    /// The clocks of both ends differ.
+    #[error(
+        "the clock of this machine is {} the ground's. Set the clock of the end that is wrong: timedatectl set-ntp true",
+        apart(*.0)
+    )]
+    Clock(i64),
     /// An address behind a NAT or load balancer, or a mistake.
     #[error(
         "{address} (`proxy.addresses`) is on no interface of this machine, and no health check shows that clients reach it"
@@ -240,13 +300,16 @@ pub(super) struct Machine {
     pub(super) host_faults: Vec<(String, HostFault)>,
     /// The free bytes of the cache's disk.
     pub(super) cache_free: Option<Bytes>,
+    /// True if the cache's disk is mounted read-only.
+    pub(super) cache_is_read_only: bool,
 }
 
 /// Returns the problems of `status`, in the order in which an operator should look at them.
 pub(super) fn problems(status: &Status, machine: &Machine) -> Vec<Problem> {
     // The listeners close and the processes end, as they should.
     if status.draining {
-        return vec![Problem::Draining];
+        let lasting = [status.state_fault.clone().map(Problem::StateElsewhere), cache_disk(status, machine)];
+        return std::iter::once(Problem::Draining).chain(lasting.into_iter().flatten()).collect();
     }
     let down = |name, child: &Child| (!child.up).then(|| Problem::ChildDown { name, last_end: child.last_end.clone() });
     let refused = status.config.refused.as_ref().is_some_and(|refused| refused.standing);
@@ -254,15 +317,29 @@ pub(super) fn problems(status: &Status, machine: &Machine) -> Vec<Problem> {
     found.extend(down("Envoy", &status.envoy));
     found.extend(down("CoreDNS", &status.coredns));
     found.extend(status.images.as_ref().and_then(|images| down("longhaul-images", images)));
-    found.extend(refused.then_some(Problem::ChangeRefused));
+    let why = || status.config.refused.as_ref().map(|refused| refused.why.clone()).unwrap_or_default();
+    found.extend(refused.then(|| Problem::ChangeRefused { why: why() }));
     found.extend(ground(status, machine));
+    found.extend(status.other_end.vanishing.map(Problem::LargePackets));
+    let is_silent = status.other_end.silence.is_some();
+    let told = status.other_end.ground.problems.iter().filter(|_| status.role == "remote" && !is_silent);
+    found.extend(told.cloned().map(Problem::GroundReports));
     let no_parent = !status.parents.is_empty() && status.parents.iter().all(|parent| !parent.up);
     found.extend(no_parent.then_some(Problem::ParentsDown));
-    let resolvers = status.resolvers.iter().filter(|resolver| !resolver.up);
+    let loops = status.resolvers.iter().filter(|resolver| resolver.loops);
+    found.extend(loops.map(|resolver| Problem::DnsLoop { address: resolver.address }));
+    let resolvers = status.resolvers.iter().filter(|resolver| !resolver.up && !resolver.loops);
     found.extend(resolvers.map(|resolver| Problem::ResolverDown { address: resolver.address }));
     // Silent resolvers explain failed queries.
     let silent = found.iter().any(|problem| {
-        matches!(problem, Problem::ResolverDown { .. } | Problem::GroundDown { .. } | Problem::GroundSilent { .. })
+        matches!(
+            problem,
+            Problem::ResolverDown { .. }
+                | Problem::DnsLoop { .. }
+                | Problem::GroundDown { .. }
+                | Problem::GroundSilent { .. }
+                | Problem::GroundReports(_)
+        )
     });
     found.extend((status.every_query_fails && !silent).then_some(Problem::EveryQueryFails));
     let missing = machine.missing_addresses.iter().filter(|address| status.is_unreachable(**address) == Some(true));
@@ -277,7 +354,8 @@ pub(super) fn problems(status: &Status, machine: &Machine) -> Vec<Problem> {
         let bad = matches!(left, Lifetime::NotYet | Lifetime::Ending { .. } | Lifetime::Expired);
         bad.then(|| Problem::Certificate { of: certificate.of.clone(), file: certificate.file.clone(), left })
     }));
-    let of_host = machine.host_faults.iter().cloned();
+    let is_problem = |(_, fault): &&(String, HostFault)| !matches!(fault, HostFault::Ipv6Passes { .. });
+    let of_host = machine.host_faults.iter().filter(is_problem).cloned();
     found.extend(of_host.map(|(clients, fault)| Problem::Packets { clients, fault }));
     found.extend(status.state_fault.clone().map(Problem::StateElsewhere));
     found.extend(status.cache_fault.clone().map(Problem::CacheCut));
@@ -297,24 +375,35 @@ fn access_log(status: &Status, machine: &Machine) -> Option<Problem> {
 /// Only a remote needs the other end. A ground may wait for remotes for any time.
 fn ground(status: &Status, machine: &Machine) -> Option<Problem> {
     let pair = status.pair.as_ref().filter(|_| status.role == "remote")?;
-    if let Some(Silence { kind, since }) = status.other_end.silence {
+    let reason = status.other_end.handshake.clone();
+    let silence = status.other_end.silence.filter(|silence| silence.kind != Silent::Program || reason.is_none());
+    if let Some(Silence { kind, since, port }) = silence {
         let now = u64::try_from(machine.now_s).unwrap_or(0);
-        return Some(Problem::GroundSilent { kind, for_s: now.saturating_sub(since) });
+        return Some(Problem::GroundSilent { kind, for_s: now.saturating_sub(since), port });
     }
-    (!pair.up).then(|| Problem::GroundDown { why: status.other_end.handshake.clone() })
+    (!pair.up || reason.is_some()).then_some(Problem::GroundDown { why: reason })
 }
 
-fn silence(kind: Silent) -> &'static str {
+fn silence(kind: Silent, port: u16) -> String {
     match kind {
-        Silent::Link => "nothing comes back over the link. Look at the modem, and whether the ground's machine runs",
+        Silent::Link => format!(
+            "nothing comes back over the link. Look at the modem, and whether the ground's machine runs and lets in TCP {port}"
+        ),
+        Silent::ReversePath => {
+            "this kernel drops what comes in over another interface than it sends by (rp_filter): sysctl -w net.ipv4.conf.all.rp_filter=2".to_owned()
+        }
         Silent::Program => {
-            "its machine acknowledges, and Longhaul there does not. At the ground: systemctl restart longhaul"
+            "its machine acknowledges, and Longhaul there does not. At the ground: systemctl restart longhaul".to_owned()
         }
     }
 }
 
 fn packets(clients: &str, fault: &HostFault) -> String {
     match fault {
+        HostFault::NotForwarding { cure } => format!(
+            "this machine does not forward packets of clients behind {clients} (ip_forward): what has no listener, such as ssh and mail, is lost: {cure}"
+        ),
+        HostFault::Ipv6Passes { cure } => format!("IPv6 of clients behind {clients} passes this box by: {cure}"),
         HostFault::Gone { cure } => {
             format!("the packet rules for {clients} are gone, and clients pass this box by: {cure}")
         }
@@ -337,7 +426,11 @@ fn size(of: Option<u64>) -> String {
 }
 
 fn cache_disk(status: &Status, machine: &Machine) -> Option<Problem> {
-    let (cache, free) = (status.cache.as_ref()?, machine.cache_free?);
+    let cache = status.cache.as_ref()?;
+    if machine.cache_is_read_only {
+        return Some(Problem::CacheReadOnly { dir: cache.dir.clone() });
+    }
+    let free = machine.cache_free?;
     let held = Bytes(status.traffic.as_ref()?.cache.as_ref().map_or(0, |cache| cache.bytes));
     let size = Bytes(cache.size_bytes);
     let fits = free.0.saturating_add(held.0) >= size.0;
@@ -356,6 +449,12 @@ pub(super) fn warnings(status: &Status, machine: &Machine) -> Vec<Warning> {
         let down = status.parents.iter().filter(|parent| !parent.up);
         found.extend(down.map(|parent| Warning::ParentDown { address: parent.address.clone() }));
     }
+    found.extend(status.other_end.ground.clock_ahead_s.map(Warning::Clock));
+    found.extend(status.asks_others.then_some(Warning::EncryptedDns));
+    found.extend(machine.host_faults.iter().filter_map(|(clients, fault)| match fault {
+        HostFault::Ipv6Passes { cure } => Some(Warning::Ipv6Passes { clients: clients.clone(), cure: cure.clone() }),
+        _ => None,
+    }));
     let fault = status.compared.as_ref().and_then(|compared| compared.fault.clone());
     found.extend(fault.map(Warning::NothingCompared));
     let elsewhere = machine.missing_addresses.iter().filter(|address| status.is_unreachable(**address).is_none());
@@ -365,6 +464,18 @@ pub(super) fn warnings(status: &Status, machine: &Machine) -> Vec<Warning> {
         Some(Warning::CertificateEndsSoon { of: certificate.of.clone(), file: certificate.file.clone(), days })
     }));
     found
+}
+
+/// Returns a refusal in one line: its message, what was found, and the help.
+fn refusal(why: &str) -> String {
+    let mut lines = why.lines();
+    let first = lines.next().unwrap_or_default();
+    let first = first.strip_prefix("error: ").unwrap_or(first).trim();
+    let rest: Vec<&str> = lines.collect();
+    let marked = rest.iter().find_map(|line| line.split_once('^')).map(|(_, found)| found.trim_matches(['^', ' ']));
+    let help = rest.iter().find_map(|line| line.trim_start().strip_prefix("= help: "));
+    let parts = [Some(first), marked.filter(|found| !found.is_empty()), help, Some("`longhaul check` shows the place")];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 fn cause(last_end: Option<&str>) -> String {
@@ -377,6 +488,12 @@ fn unsteered(proxies: &[String]) -> String {
     } else {
         format!(", because the proxy does not respond at {}", proxies.join(", "))
     }
+}
+
+/// Returns a difference of clocks in words, from the number of seconds by which the other one is ahead.
+fn apart(ahead_s: i64) -> String {
+    let way = if ahead_s > 0 { "behind" } else { "ahead of" };
+    format!("{} {way}", super::time(ahead_s.unsigned_abs()))
 }
 
 fn lifetime(left: Lifetime) -> String {

@@ -5,7 +5,7 @@ use crate::Endpoint;
 use crate::compare::{Difference, Differences, Figures, Median};
 use crate::measure::{Misfit, Silent};
 use crate::report::{
-    CacheFault, DnsReport, HostFault, PageLoad, PairReport, ProblemKind, ProblemRecord, SetUp, Silence,
+    CacheFault, DnsReport, GroundReport, HostFault, PageLoad, PairReport, ProblemKind, ProblemRecord, SetUp, Silence,
 };
 
 const DAY_S: i64 = 24 * 60 * 60;
@@ -151,7 +151,7 @@ fn a_refused_change_is_a_problem_while_it_stands() {
     let mut status = healthy("edge");
     status.config.refused = Some(refusal(true));
     status.config.is_the_file = false;
-    assert_eq!(problems(&status, &here()), [Problem::ChangeRefused]);
+    assert!(matches!(&problems(&status, &here())[..], [Problem::ChangeRefused { .. }]));
     assert_eq!(problem::warnings(&status, &here()), []);
     status.config.refused = Some(refusal(false));
     assert_eq!(problems(&status, &here()), []);
@@ -159,10 +159,83 @@ fn a_refused_change_is_a_problem_while_it_stands() {
 }
 
 #[test]
-fn a_box_that_drains_has_that_problem_alone() {
+fn a_refusal_is_told_with_what_was_found_and_the_help() {
+    let why = "error: `split.ca` has not signed the certificate\n --> longhaul.yaml:5:73\n  |\n5 | split: { ca: pair-ca.pem }\n  |              ^^^^^^^^^^^ no authority signed it\n  |\n  = help: copy both";
+    let mut status = healthy("edge");
+    status.config.refused = Some(Refusal { why: why.to_owned(), ..refusal(true) });
+    let [refused] = problems(&status, &here()).try_into().unwrap();
+    assert_eq!(
+        refused.to_string(),
+        "the present files were refused, and an earlier configuration is in force: `split.ca` has not signed the \
+         certificate; no authority signed it; copy both; `longhaul check` shows the place"
+    );
+}
+
+#[test]
+fn a_box_that_drains_has_that_problem_and_those_of_its_disks_alone() {
     let mut status = healthy("edge");
     (status.draining, status.envoy.up) = (true, false);
     assert_eq!(problems(&status, &here()), [Problem::Draining]);
+    status.cache = Some(CacheReport { dir: "/cache".into(), size_bytes: 100 });
+    let read_only = Machine { cache_is_read_only: true, ..here() };
+    let expected = [Problem::Draining, Problem::CacheReadOnly { dir: "/cache".into() }];
+    assert_eq!(problems(&status, &read_only), expected);
+}
+
+#[test]
+fn a_remote_shows_what_its_ground_tells_and_an_end_knows_its_clock_and_its_packets() {
+    let mut status = healthy("remote");
+    let of = "192.0.2.53:53".to_owned();
+    let text = "the resolver 192.0.2.53:53 (`upstream.resolvers`) does not respond".to_owned();
+    let told = ProblemRecord { kind: ProblemKind::ResolverDown, of, text, began: 0, ended: None };
+    status.other_end = PairReport {
+        ground: GroundReport { problems: vec![told], clock_ahead_s: Some(172_800) },
+        vanishing: Some(1500),
+        ..PairReport::default()
+    };
+    status.every_query_fails = true;
+    status.problems = problems(&status, &here());
+    let words: Vec<String> = status.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(words.len(), 2, "the ground's resolver explains the failed queries: {words:?}");
+    assert!(
+        words[0].starts_with("packets of 1500 bytes vanish") && words[0].contains("`link: { mtu: 1280 }`"),
+        "{words:?}"
+    );
+    assert!(words[1].starts_with("the ground reports: the resolver 192.0.2.53:53"), "{words:?}");
+    let record = &status.present()[1];
+    assert_eq!((record.kind, record.of.as_str()), (ProblemKind::GroundReports, "resolver_down 192.0.2.53:53"));
+    let warnings = problem::warnings(&status, &here());
+    assert!(
+        warnings[0].to_string().starts_with("the clock of this machine is 2 d 0 h behind the ground's"),
+        "{warnings:?}"
+    );
+    // A silent link explains more than the last words of the ground.
+    status.pair = PairStatus::of("remote", &Scrape::default());
+    status.other_end.silence = Some(Silence { kind: Silent::ReversePath, since: 0, port: 8443 });
+    let silent = problems(&status, &here());
+    assert!(silent[0].to_string().contains("sysctl -w net.ipv4.conf.all.rp_filter=2"), "{silent:?}");
+    assert!(silent.iter().all(|one| !matches!(one, Problem::GroundReports(_))));
+}
+
+#[test]
+fn a_resolver_that_asks_this_box_is_a_loop_and_not_silent() {
+    let mut status = healthy("ground");
+    let address = "192.0.2.53:53".parse().unwrap();
+    status.resolvers = vec![ResolverReport { address, up: false, loops: true }];
+    assert_eq!(problems(&status, &here()), [Problem::DnsLoop { address }]);
+}
+
+#[test]
+fn a_machine_that_does_not_forward_is_a_problem_and_ipv6_that_passes_it_by_a_warning() {
+    let status = healthy("edge");
+    let machine = |fault| Machine { host_faults: vec![("lan0".to_owned(), fault)], ..here() };
+    let off = machine(HostFault::NotForwarding { cure: "sysctl -w net.ipv4.ip_forward=1".to_owned() });
+    let [problem] = problems(&status, &off).try_into().unwrap();
+    assert!(problem.to_string().ends_with(": sysctl -w net.ipv4.ip_forward=1"), "{problem}");
+    let ipv6 = machine(HostFault::Ipv6Passes { cure: "write it".to_owned() });
+    assert_eq!(problems(&status, &ipv6), []);
+    let warnings = problem::warnings(&status, &ipv6);
+    assert_eq!(warnings[0].to_string(), "clients behind lan0 have IPv6, which passes this box by: write it");
 }
 
 #[test]
@@ -181,7 +254,7 @@ fn a_silence_is_named_with_its_time_and_a_refused_handshake_with_its_reason() {
     status.pair = PairStatus::of("remote", &Scrape::parse(piped));
     let machine = Machine { now_s: 109, ..here() };
     assert_eq!(problems(&status, &machine), []);
-    status.other_end.silence = Some(Silence { kind: Silent::Link, since: 100 });
+    status.other_end.silence = Some(Silence { kind: Silent::Link, since: 100, port: 8443 });
     (status.at, status.problems) = (109, problems(&status, &machine));
     let words = status.problems[0].to_string();
     assert!(words.starts_with("the ground has not responded for 9 s: nothing comes back"), "{words}");
@@ -191,7 +264,8 @@ fn a_silence_is_named_with_its_time_and_a_refused_handshake_with_its_reason() {
     status.pair = PairStatus::of("remote", &Scrape::default());
     (status.at, status.problems) = (150, problems(&status, &Machine { now_s: 150, ..here() }));
     assert_eq!(status.present(), first);
-    status.other_end = PairReport { silence: None, handshake: Some("its certificate has expired".to_owned()) };
+    status.other_end =
+        PairReport { handshake: Some("its certificate has expired".to_owned()), ..PairReport::default() };
     let [down] = problems(&status, &machine).try_into().unwrap();
     assert_eq!(down.to_string(), "the ground does not respond: its certificate has expired");
 }
@@ -225,7 +299,10 @@ fn a_silent_resolver_is_a_problem_and_explains_failed_queries() {
     status.every_query_fails = true;
     assert_eq!(problems(&status, &here()), [Problem::EveryQueryFails]);
     let [good, bad] = ["192.0.2.53:53", "192.0.2.54:53"].map(|address| address.parse().unwrap());
-    status.resolvers = vec![ResolverReport { address: good, up: true }, ResolverReport { address: bad, up: false }];
+    status.resolvers = vec![
+        ResolverReport { address: good, up: true, loops: false },
+        ResolverReport { address: bad, up: false, loops: false },
+    ];
     assert_eq!(problems(&status, &here()), [Problem::ResolverDown { address: bad }]);
 }
 

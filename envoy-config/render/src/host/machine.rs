@@ -71,6 +71,11 @@ impl Machine {
         format!("{{ {} }}", names.join(", "))
     }
 
+    /// Returns true if this machine forwards IPv4 packets, or does not say.
+    pub fn forwards_ipv4(&self) -> bool {
+        self.sysctl(FORWARD) != Some("0")
+    }
+
     /// Returns true if this machine forwards IPv6 packets.
     pub fn forwards_ipv6(&self) -> bool {
         self.sysctl(IPV6_FORWARD) == Some("1")

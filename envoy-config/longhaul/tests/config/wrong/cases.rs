@@ -379,7 +379,7 @@ pub(super) fn cases() -> Vec<Case> {
             "authority",
             "split: { peer: 192.0.2.1:8443, cert: me.pem, key: me.key, ca: ▶other-ca.pem }\n",
             "has not signed",
-            "name the authority that signed both ends' certificates",
+            "or name the authority that signed both ends' certificates",
         ),
         warned(terminated("validity", "cert: ▶early.pem, key: me.key", "is not valid yet", "set this machine's clock")),
         warned(terminated("validity", "cert: ▶ending.pem, key: me.key", "ends soon", "renew it before that day")),

@@ -1,0 +1,150 @@
+//! Asks the ground at a remote which problems it has: its resolver, its disk and its programs are out of sight from here.
+//!
+//! The query is one of DNS, over the pipe, as often as health checks run. A ground of an earlier version does not know the name.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use longhaul_config::{Price, Role, Settings};
+use longhaul_observe::report::{GroundReport, ProblemRecord};
+use serde::Deserialize;
+
+use super::events::Event;
+use super::publisher::now;
+use crate::dns_query::{self, Over};
+
+/// The name under which a ground tells its problems (`coredns-plugin/tell`).
+const NAME: &str = "problems.pair.invalid";
+/// The pause between two queries on a free link.
+const PAUSE: Duration = Duration::from_secs(2);
+/// The same on a metered link. A query costs some 200 bytes.
+const DEAR: Duration = Duration::from_mins(4);
+/// The time without a response after which the last one says nothing any more.
+const FRESH: Duration = Duration::from_secs(30);
+/// The problems that are shown, and the characters of each: the other end may be anything.
+const MOST: usize = 12;
+const LONGEST: usize = 600;
+
+/// A smaller difference of clocks hinders nothing.
+const CLOCKS_AGREE_S: i64 = 300;
+/// The steps in which a difference of clocks is reported.
+const STEP_S: i64 = 600;
+
+/// The ground's response.
+#[derive(Debug, Deserialize)]
+struct Response {
+    now: i64,
+    problems: Vec<ProblemRecord>,
+}
+
+/// The thread that asks. It ends when this is dropped.
+pub(super) struct GroundReports {
+    changes: Sender<Option<Asking>>,
+}
+
+/// The way to ask. An edge and a ground ask nobody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Asking {
+    pause: Duration,
+    patience: Duration,
+}
+
+impl Asking {
+    fn of(settings: &Settings) -> Option<Self> {
+        let Role::Remote(_) = settings.role else { return None };
+        let pause = if settings.link.price == Price::Free { PAUSE } else { DEAR };
+        Some(Self { pause, patience: Duration::from_secs(2) + settings.link.rtt * 4 + settings.link.queueing_delay() })
+    }
+}
+
+impl GroundReports {
+    /// Starts the thread. It reports to `events` when the problems change. The ground's DNS is asked at `dns`.
+    pub(super) fn start(settings: &Settings, dns: SocketAddr, events: Sender<Event>) -> io::Result<Self> {
+        let (changes, next) = mpsc::channel::<Option<Asking>>();
+        let mut asking = Asking::of(settings);
+        thread::Builder::new().name("ground".to_owned()).spawn(move || {
+            let (mut last, mut heard) = (GroundReport::default(), Instant::now());
+            loop {
+                let told = asking.and_then(|asking| ask(dns, asking.patience));
+                if told.is_some() {
+                    heard = Instant::now();
+                }
+                let is_old = asking.is_none_or(|asking| heard.elapsed() > FRESH + asking.pause);
+                let told = told.or_else(|| is_old.then(GroundReport::default));
+                if let Some(told) = told.filter(|told| *told != last) {
+                    last.clone_from(&told);
+                    if events.send(Event::GroundReports(told)).is_err() {
+                        break;
+                    }
+                }
+                match next.recv_timeout(asking.map_or(DEAR, |asking| asking.pause)) {
+                    Ok(other) => asking = other,
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
+        })?;
+        Ok(Self { changes })
+    }
+
+    /// Asks as changed settings say from now on.
+    pub(super) fn follow(&self, settings: &Settings) {
+        let _ = self.changes.send(Asking::of(settings));
+    }
+}
+
+/// Returns what the ground tells. None: it does not respond, or tells nothing.
+fn ask(dns: SocketAddr, patience: Duration) -> Option<GroundReport> {
+    let text = dns_query::text(dns, NAME, Over::Tcp, patience).ok()??;
+    read(&text, i64::try_from(now()).ok()?)
+}
+
+fn read(text: &[u8], now_s: i64) -> Option<GroundReport> {
+    let Response { now, mut problems } = serde_json::from_slice(text).ok()?;
+    problems.truncate(MOST);
+    for problem in &mut problems {
+        for text in [&mut problem.text, &mut problem.of] {
+            *text = text.chars().filter(|one| !one.is_control()).take(LONGEST).collect();
+        }
+    }
+    let ahead_s = now.saturating_sub(now_s);
+    let differ = ahead_s.unsigned_abs() >= CLOCKS_AGREE_S.unsigned_abs();
+    let clock_ahead_s = differ.then(|| ahead_s.saturating_add(ahead_s.signum() * STEP_S / 2) / STEP_S * STEP_S);
+    Some(GroundReport { problems, clock_ahead_s })
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_observe::report::ProblemKind;
+
+    use super::*;
+
+    #[test]
+    fn what_a_ground_tells_is_bounded_and_has_no_control_characters() {
+        let one = ProblemRecord {
+            kind: ProblemKind::ResolverDown,
+            of: "192.0.2.53:53".to_owned(),
+            text: format!("the resolver\u{1b}[31m {}", "x".repeat(5000)),
+            began: 7,
+            ended: None,
+        };
+        let text = format!(r#"{{"now":100,"problems":{}}}"#, serde_json::to_string(&vec![one; 40]).unwrap());
+        let told = read(text.as_bytes(), 100).unwrap();
+        assert_eq!(told.problems.len(), MOST);
+        let first = &told.problems[0].text;
+        assert!(first.starts_with("the resolver[31m xx") && first.len() == LONGEST, "{first}");
+        assert_eq!(read(br#"{"now":100,"problems":[]}"#, 100), Some(GroundReport::default()));
+        assert_eq!(read(b"an earlier version", 100), None);
+    }
+
+    #[test]
+    fn clocks_differ_from_five_minutes_on() {
+        let ahead = |at| read(br#"{"now":1000000,"problems":[]}"#, at).unwrap().clock_ahead_s;
+        assert_eq!([1_000_000, 1_000_200, 999_800].map(ahead), [None; 3]);
+        assert_eq!(ahead(1_000_000 - 172_790), Some(172_800));
+        assert_eq!(ahead(1_000_000 + 310), Some(-600));
+    }
+}
