@@ -1,4 +1,4 @@
-// Package slim links our plugins, longhaul, remember, tell, withhold and metrics_socket, and a choice of stock plugins into a CoreDNS: those that resolve, cache, secure,
+// Package slim links our plugins, longhaul, remember, lookups, tell, withhold and metrics_socket, and a choice of stock plugins into a CoreDNS: those that resolve, cache, secure,
 // observe and test. Left out are the plugins that bring whole cloud and cluster clients along, which make the stock
 // binary four times as large.
 package slim
@@ -10,6 +10,7 @@ import (
 
 	// The plugins. A directive must be in directives too, which a test compares.
 	_ "example.org/longhaul/coredns-plugin"
+	_ "example.org/longhaul/coredns-plugin/lookups"
 	_ "example.org/longhaul/coredns-plugin/metricsocket"
 	_ "example.org/longhaul/coredns-plugin/remember"
 	_ "example.org/longhaul/coredns-plugin/tell"
@@ -63,13 +64,16 @@ var included = []string{
 func init() { dnsserver.Directives = directives(dnsserver.Directives) }
 
 // directives returns the order of the plugin chain: the stock order of what is included, metrics_socket in the place of
-// prometheus, remember in that of cache, and our other plugins immediately before loadbalance. There longhaul sees the client's
+// prometheus, remember in that of cache, lookups before forward, and our other plugins immediately before loadbalance. There longhaul sees the client's
 // own question, its answer comes out in front of what loadbalance shuffled, and what is kept below both is nothing but the truth.
 func directives(stock []string) []string {
 	var chain []string
 	for _, d := range stock {
 		if d == "loadbalance" {
 			chain = append(chain, "tell", "withhold", "longhaul")
+		}
+		if d == "forward" {
+			chain = append(chain, "lookups")
 		}
 		if d == "cache" {
 			chain = append(chain, "remember")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,15 @@ def test_requests_names_and_tls_pass(bed: PairBed) -> None:
     assert bed.curl.get(f"https://{LISTED}/page.html").status == 200
     assert bed.dig(TODAY, "A").addresses() == [bed.address(TODAY)]
     assert bed.curl.get(made_to_order(LAB, size=200_000)).status == 200
+
+
+def test_many_new_names_at_once_are_found(bed: PairBed) -> None:
+    names = [f"h{number}.example.org" for number in range(20)]
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda name: bed.dig(name, "A"), names))
+    assert [one.addresses() for one in answers] == [[bed.address(name)] for name in names], answers
+    ways = {key for key, value in bed.pair.remote.metrics().items() if key.startswith("coredns_lookups_") and value}
+    assert not [key for key in ways if 'way="stream"' in key], "an older end has no such streams"
 
 
 def test_headers_are_compressed(bed: PairBed) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
+from dnslib import DNSRecord
 
 from e2e.pair_bed import LAB, RTT_S, TODAY, PairBed, standing_pair
 from harness.boxes.pep import parse_metrics
@@ -13,6 +16,7 @@ from harness.host.waiting import wait_for
 
 NAMES = [LAB, TODAY, *(f"h{number}.example.org" for number in range(6))]
 HITS = "coredns_remember_hits_total"
+COREDNS = "http://127.0.0.1:9153/metrics"
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +29,7 @@ def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
 
 def hits(bed: PairBed) -> float:
     """Returns the number of queries that the remote served from memory."""
-    page = parse_metrics(bed.pair.remote.page("http://127.0.0.1:9153/metrics"))
+    page = parse_metrics(bed.pair.remote.page(COREDNS))
     return sum(value for name, value in page.items() if name.startswith(HITS))
 
 
@@ -90,3 +94,49 @@ def test_clients_are_not_led_to_another_resolver(bed: PairBed, name: str, kind: 
 
 def test_names_below_those_of_the_canaries_are_the_origins(bed: PairBed) -> None:
     assert bed.dig("x.mask.icloud.com", "A").seconds > RTT_S * 0.9
+
+
+def ways(bed: PairBed) -> dict[str, float]:
+    """Returns the responses that came by a stream of the pipe and by a connection."""
+    page = parse_metrics(bed.pair.remote.page(COREDNS))
+    return {
+        way: sum(
+            value for name, value in page.items() if name.startswith(f'coredns_lookups_responses_total{{way="{way}"')
+        )
+        for way in ("stream", "connection")
+    }
+
+
+def test_new_names_are_streams_of_the_pipe_and_none_opens_a_connection(bed: PairBed) -> None:
+    bed.pair.until_piped()
+    before, opened = ways(bed), bed.opened()
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda number: bed.dig(f"new{number}.example.org", "A"), range(20)))
+    assert {one.status for one in answers} == {"NXDOMAIN"}, answers
+    after = ways(bed)
+    assert after["stream"] - before["stream"] == 20, (before, after)
+    assert after["connection"] == before["connection"]
+    assert bed.opened() == opened
+
+
+def test_lookups_are_not_in_the_access_log_of_the_ground(bed: PairBed) -> None:
+    bed.dig("unlogged.example.org", "A")
+    bed.curl.get(f"http://{LAB}/logged.bin")
+    wait_for(
+        "the log", lambda: any(one.get("path") == "/logged.bin" for one in bed.pair.ground.requests()), timeout_s=20
+    )
+    assert not [one for one in bed.pair.ground.requests() if "lookups" in one.get("authority", "")]
+
+
+def test_no_client_reaches_the_route_of_lookups(bed: PairBed, tmp_path: Path) -> None:
+    query = bytes(DNSRecord.question(LAB).pack())
+    message = b"\x0a" + bytes([len(query)]) + query
+    body = tmp_path / "query"
+    body.write_bytes(b"\0" + len(message).to_bytes(4, "big") + message)
+    for host in ("lookups.pair.invalid", "lookups.pair.invalid:80", "LOOKUPS.pair.invalid"):
+        answer = bed.curl.get(
+            f"http://{LAB}/coredns.dns.DnsService/Query", "-H", f"Host: {host}", "-H", "content-type: application/grpc",
+            "-H", "longhaul-lookup: 1", "--data-binary", f"@{body}",
+        )  # fmt: skip
+        assert answer.status, answer
+        assert LAB.split(".")[0].encode() not in answer.body, answer

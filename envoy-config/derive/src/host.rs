@@ -18,6 +18,8 @@ pub struct HostFacts {
     pub cgroup: CgroupLimits,
     /// The files that a process may have open (`RLIMIT_NOFILE`). None: not known.
     pub open_files: Option<u64>,
+    /// True if the kernel can bound TCP's retransmission timer (`TCP_RTO_MAX_MS`, Linux 6.15).
+    pub bounds_retransmission: bool,
 }
 
 /// The TCP congestion controls that a socket may use.
@@ -44,6 +46,7 @@ impl HostFacts {
             processors: None,
             cgroup: CgroupLimits::default(),
             open_files: None,
+            bounds_retransmission: false,
         }
     }
 
@@ -66,6 +69,9 @@ impl HostFacts {
         let processors = sched_getaffinity(None).ok().map(|set| set.count());
         // Children get the hard limit.
         let open_files = Some(getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX));
-        Self { congestion_controls, processors, cgroup: CgroupLimits::of_this_process(), open_files }
+        // The socket option came with this default for sockets without it.
+        let bounds_retransmission = read("tcp_rto_max_ms").is_ok();
+        let cgroup = CgroupLimits::of_this_process();
+        Self { congestion_controls, processors, cgroup, open_files, bounds_retransmission }
     }
 }

@@ -12,6 +12,7 @@ mod host;
 mod images;
 mod intervals;
 mod packets;
+mod retransmission;
 mod table;
 mod target;
 mod timers;
@@ -26,7 +27,7 @@ pub use {
     host::{CongestionControls, HostFacts},
     images::ImagesChoice,
     packets::Packets,
-    table::{Derived, derive, offers_http3},
+    table::{Derived, LOOKUPS_AT_ONCE, derive, offers_http3},
     target::{TargetChoice, TargetKind},
     timers::{Timer, Timers, Traffic, pair_check},
     value::{CongestionControl, Origin, Row, Value},

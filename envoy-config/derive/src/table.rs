@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use longhaul_config::units::{Bytes, show_duration};
-use longhaul_config::{Link, LinkModel, OverrideValue, Settings, TransportKey};
+use longhaul_config::{Link, LinkModel, OverrideValue, Role, Settings, TransportKey};
 
 use super::bounds::Bounds;
-use super::capacity::Capacity;
+use super::capacity::{Capacity, Reasoned};
 use super::compression::Compressors;
 use super::failover::Failover;
 use super::host::{CongestionControls, HostFacts};
 use super::images::ImagesChoice;
 use super::intervals::Intervals;
 use super::packets::Packets;
+use super::retransmission;
 use super::target::{TargetChoice, TargetKind, choose};
 use super::timers::{self, Timer, Timers, Traffic};
 use super::value::{CongestionControl, Origin, Row, Value};
@@ -57,6 +58,8 @@ pub struct Derived {
     pub bounds: Bounds,
     /// The sizes of packets on the link. None: `link.mtu` is `auto`, and the kernel finds them.
     pub packets: Option<Packets>,
+    /// The longest time between two retransmissions of a segment. None: the kernel cannot bound it.
+    pub retransmission: Option<Reasoned<Duration>>,
     /// The behaviour of a remote towards a ground that does not respond. None at other boxes.
     pub failover: Option<Failover>,
     /// The connections or streams that a remote opens in advance. None at other boxes.
@@ -73,6 +76,8 @@ pub struct Derived {
     pub rows: Vec<Row>,
 }
 
+/// The lookups of a remote that are streams of the pipe at the same time.
+pub const LOOKUPS_AT_ONCE: u32 = 64;
 /// The TCP payload of a full Ethernet packet with timestamps, in bytes: 1500 - 20 - 20 - 12.
 const SEGMENT: u64 = 1448;
 /// The kernel's own maxima of `tcp_wmem` and `tcp_rmem`, in bytes. Derived buffers are never smaller.
@@ -216,10 +221,15 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     );
     let capacity = Capacity::of(settings, host);
     let connection_window = table.connection_window(stream_window.value, &capacity);
+    // A remote's pages and its lookups have bounds of their own.
+    let (streams, lookups) = match settings.role {
+        Role::Ground(_) => (128 + LOOKUPS_AT_ONCE, format!(", and {LOOKUPS_AT_ONCE} lookups of a remote")),
+        Role::Edge | Role::Remote(_) => (128, String::new()),
+    };
     let concurrent_streams = table.count(
         TransportKey::ConcurrentStreams,
-        128,
-        "more than the objects of a page on one shard (73 in the 2025 median)".to_owned(),
+        streams,
+        format!("more than the objects of a page on one shard (73 in the 2025 median){lookups}"),
         "RFC 9113 section 6.5.2 advises 100 or more",
     );
     let http3 = table.http3();
@@ -287,6 +297,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         timers,
         bounds,
         packets: settings.link.mtu.map(Packets::of),
+        retransmission: retransmission::bound(&settings.link, host),
         images: ImagesChoice::of(settings),
         target,
         model,

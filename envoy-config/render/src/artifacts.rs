@@ -97,14 +97,22 @@ pub struct NearSockets {
     pub hold_pipe: SocketAddr,
     /// CoreDNS queries the ground's resolver at this socket, over TCP.
     pub dns: SocketAddr,
+    /// Lookups as streams of HTTP/2. At a remote, CoreDNS sends them to Envoy here. At a ground, Envoy sends them to
+    /// CoreDNS here.
+    pub lookups: SocketAddr,
     /// `longhaul run` serves the files of `tls.acme.webroot` at this socket.
     pub challenges: SocketAddr,
 }
 
 impl NearSockets {
     /// The sockets in files that `longhaul render` writes. `longhaul run` chooses free ones.
-    pub const CUSTOMARY: Self =
-        Self { hold: loopback(8154), hold_pipe: loopback(8155), dns: loopback(8156), challenges: loopback(8158) };
+    pub const CUSTOMARY: Self = Self {
+        hold: loopback(8154),
+        hold_pipe: loopback(8155),
+        dns: loopback(8156),
+        lookups: loopback(8157),
+        challenges: loopback(8158),
+    };
 }
 
 const fn loopback(port: u16) -> SocketAddr {

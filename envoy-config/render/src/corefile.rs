@@ -12,7 +12,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use longhaul_config::share::SEED;
 use longhaul_config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Remote, Role, Settings, Sockets};
-use longhaul_derive::offers_http3;
+use longhaul_derive::{LOOKUPS_AT_ONCE, offers_http3};
 
 use super::guard;
 
@@ -30,6 +30,8 @@ pub struct CorefileContext<'a> {
     /// The loopback socket where a remote queries the ground's resolver
     /// ([`NearSockets::dns`](super::NearSockets::dns)).
     pub near_dns: SocketAddr,
+    /// The loopback socket for lookups as streams ([`NearSockets::lookups`](super::NearSockets::lookups)).
+    pub lookups: SocketAddr,
     /// The absolute path of the file in which a remote keeps DNS responses over restarts.
     pub remembered: &'a Path,
     /// Every address of this host, as in [`Artifacts::local_addresses`](super::Artifacts::local_addresses).
@@ -43,6 +45,10 @@ pub struct CorefileContext<'a> {
 const UDP_BYTES: u16 = 1232;
 /// The bound of a remote's memory of names: about 120,000 names (`make bench ONLY=names`).
 const REMEMBERED_BYTES: u32 = 40 << 20;
+/// The time that the ground's resolver usually needs at most, beside the round trips on the link.
+const LOOKUP_HEDGE: Duration = Duration::from_secs(1);
+/// The longest wait for a stream alone. Clients repeat a query after 5 s.
+const MOST_HEDGE: Duration = Duration::from_secs(4);
 /// A kind of failed query.
 #[derive(Debug)]
 pub struct DnsFailure {
@@ -121,7 +127,7 @@ fn steering(out: &mut Lines, settings: &Settings, listen: &Sockets, context: &Co
             Duration::ZERO => cache(out),
             time => remember(out, time, context),
         }
-        ask(out, &through_the_ground(context));
+        ask(out, &through_the_ground(settings, context));
     } else {
         cache(out);
         ask(out, &resolvers(settings));
@@ -170,7 +176,12 @@ fn nobody(out: &mut Lines, context: &CorefileContext<'_>) {
 fn origins(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) {
     out.line(0, "");
     out.line(0, "# For Envoy alone: the responses leave out addresses that nobody may reach through this box.");
-    open(out, &context.resolver.into(), context);
+    if settings.role == Role::Edge || settings.role.stands_beside_clients() {
+        open(out, &context.resolver.into(), context);
+    } else {
+        out.line(0, "# Remotes send lookups as streams, too.");
+        open_also(out, &context.resolver.into(), &format!(" grpc://.:{}", context.lookups.port()), context);
+    }
     if let Some(told) = context.told.filter(|_| !settings.role.stands_beside_clients()) {
         out.line(1, "# the problems of this box, for the other end of the pair");
         out.line(1, &format!("tell {} problems", quoted(&told.display().to_string())));
@@ -200,7 +211,12 @@ fn bound(listen: &Sockets) -> Sockets {
 
 /// Writes the head of a server block.
 fn open(out: &mut Lines, listen: &Sockets, context: &CorefileContext<'_>) {
-    out.line(0, &format!(".:{} {{", listen.port()));
+    open_also(out, listen, "", context);
+}
+
+/// Writes the head of a server block that has another socket, too, on the same addresses.
+fn open_also(out: &mut Lines, listen: &Sockets, other: &str, context: &CorefileContext<'_>) {
+    out.line(0, &format!(".:{}{other} {{", listen.port()));
     out.line(1, &format!("bind {}", joined(&listen.iter().map(|socket| socket.ip()).collect::<Vec<_>>())));
     out.line(1, &format!("reload {RELOAD}"));
     out.line(1, &format!("ready {}", context.ready));
@@ -230,9 +246,16 @@ fn resolvers(settings: &Settings) -> Vec<String> {
 }
 
 /// Returns the lines of a *forward* to the ground's resolver, over the link.
-fn through_the_ground(context: &CorefileContext<'_>) -> Vec<String> {
+fn through_the_ground(settings: &Settings, context: &CorefileContext<'_>) -> Vec<String> {
+    let hedge = (settings.link.rtt * 2 + settings.link.queueing_delay() + LOOKUP_HEDGE).min(MOST_HEDGE);
     let lines = [
-        "# over the link, on open connections",
+        "# over the link, many at once as streams of the pipe",
+        &format!("lookups {} {{", context.lookups),
+        "    # a stream may wait for a retransmission after an outage; then a connection brings the response sooner",
+        &format!("    hedge {}", go_duration(hedge)),
+        &format!("    at_once {LOOKUPS_AT_ONCE}"),
+        "}",
+        "# where the ground takes no such streams: over the link, on open connections",
         &format!("forward . {} {{", context.near_dns),
         "    force_tcp",
         "    expire 10m",

@@ -140,6 +140,7 @@ impl Generation {
             metrics: self.dns_metrics.as_deref(),
             resolver: self.resolver,
             near_dns: self.near.dns,
+            lookups: self.near.lookups,
             remembered: &self.remembered,
             local_addresses: self.inputs.addresses(),
             told: self.told.as_deref(),

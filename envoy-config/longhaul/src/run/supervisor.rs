@@ -86,7 +86,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let cache = FittedCache::of(&mut loaded.settings);
     let wanted = ports::wanted(&loaded.settings);
     refuse(ports::check_patiently(&wanted))?;
-    let [dns_ready, resolver, hold, hold_pipe, dns, challenges] =
+    let [dns_ready, resolver, hold, hold_pipe, dns, lookups, challenges] =
         ports::free_loopback(&wanted).map_err(|error| RunError::System(error.to_string()))?;
     let images = locate::images(&loaded.settings, options.overridden.images.as_deref())?;
     let machine = RunContext {
@@ -99,7 +99,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         dns_ready,
         resolver,
         images: ImageSockets::below(&state.path).filter(|_| images.is_some()),
-        near: NearSockets { hold, hold_pipe, dns, challenges },
+        near: NearSockets { hold, hold_pipe, dns, lookups, challenges },
         renewals: Some(state.rendered.join(RENEWALS)),
         access_log: Destination::usable(&loaded.settings.log, options.access_log.as_ref(), &state.path),
         marks_pages: true,

@@ -44,6 +44,8 @@ struct RemoteEnd {
     hold_pipe: Socket,
     /// The socket where CoreDNS queries the ground's resolver.
     dns: Socket,
+    /// The socket where CoreDNS sends lookups as streams.
+    lookups: Socket,
     /// True if something that is open already carries each client's bytes. Otherwise each opens a stream of the pipe.
     pool: bool,
     /// The places in the rotation of each worker, if that is a stream of the pipe. None: a connection.
@@ -121,6 +123,8 @@ struct Ejected {
 struct GroundEnd {
     /// The listener for remotes.
     listen: Socket,
+    /// The socket of the CoreDNS that takes lookups as streams.
+    lookups: Socket,
 }
 
 /// The trust in the other end of the link.
@@ -163,7 +167,7 @@ impl Pair {
                 Some(Self { remote: Some(end), ..of(&remote.identity, pinned) })
             }
             Role::Ground(Ground { listen, remotes, identity, .. }) => {
-                let end = GroundEnd { listen: (*listen).into() };
+                let end = GroundEnd { listen: (*listen).into(), lookups: artifacts.near.lookups.into() };
                 Some(Self { ground: Some(end), ..of(identity, remotes.iter().map(Pinned::accepted).collect()) })
             }
         }
@@ -180,6 +184,7 @@ impl RemoteEnd {
             hold: artifacts.near.hold.into(),
             hold_pipe: artifacts.near.hold_pipe.into(),
             dns: artifacts.near.dns.into(),
+            lookups: artifacts.near.lookups.into(),
             pool: warm.number > 0,
             rotation: warm.rotation(derived.capacity.workers.value),
             preconnect_ratio: warm.carrier.opened_by_one(),

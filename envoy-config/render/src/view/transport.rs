@@ -23,6 +23,8 @@ pub(super) struct Transport {
     /// The segment size of connections over the link, and the packet size of QUIC on the pipe. None: the kernel finds them.
     segment: Option<Commented<u32>>,
     quic_packet: Option<Commented<u32>>,
+    /// The bound of the retransmission timer. None: the kernel cannot bound it.
+    rto_max_ms: Option<Commented<u64>>,
     notsent_lowat: Commented<u64>,
     user_timeout_ms: Commented<u64>,
     keepalive_idle_s: Commented<u64>,
@@ -81,6 +83,10 @@ impl Transport {
             },
             segment: d.packets.as_ref().map(|packets| bound(&packets.segment)),
             quic_packet: d.packets.as_ref().map(|packets| bound(&packets.datagram)),
+            rto_max_ms: d
+                .retransmission
+                .as_ref()
+                .map(|bound| Commented { value: millis(bound.value), comment: bound.reason.clone() }),
             notsent_lowat: commented(&d.notsent_lowat, |bytes| bytes.0),
             user_timeout_ms: commented(&d.user_timeout, |time| millis(*time)),
             keepalive_idle_s: commented(&d.keepalive_idle, |time| time.as_secs().max(1)),
