@@ -15,7 +15,8 @@ mod words;
 use std::fs;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -127,6 +128,9 @@ pub struct Status {
     #[serde(skip)]
     asks_others: bool,
 }
+
+/// The time for which nobody may listen at the admin socket while one Envoy takes over from another.
+const TAKES_OVER: Duration = Duration::from_millis(2500);
 
 /// The configuration in force.
 #[derive(Debug, Serialize)]
@@ -299,7 +303,7 @@ impl Status {
     /// Queries Envoy and CoreDNS. Their own sockets refuse other users of this machine, who read `listen.metrics`.
     fn ask(&mut self, lists_names: bool) {
         let admin = &self.listen.admin;
-        match admin.page("/server_info") {
+        match self.patiently("/server_info") {
             Ok(info) => {
                 let stats = admin.page("/stats/prometheus").ok();
                 self.heard_of_envoy(&serde_json::from_str(&info).unwrap_or_default());
@@ -313,6 +317,19 @@ impl Status {
                 self.heard_in_public(public.as_deref().map(Scrape::parse).as_ref(), lists_names);
             }
             Err(NoPage::Absent) => self.ask_coredns(lists_names),
+        }
+    }
+
+    /// Returns a page of Envoy. An Envoy that takes over from another one opens the socket after that one has closed it.
+    fn patiently(&self, path: &str) -> Result<String, NoPage> {
+        let began = Instant::now();
+        loop {
+            match self.listen.admin.page(path) {
+                Err(NoPage::Absent) if self.envoy.pid.is_some() && began.elapsed() < TAKES_OVER => {
+                    thread::sleep(TAKES_OVER / 20);
+                }
+                got => return got,
+            }
         }
     }
 

@@ -1,3 +1,6 @@
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixListener;
+
 use longhaul_config::Lifetime;
 
 use super::*;
@@ -481,4 +484,34 @@ fn groups_that_cannot_be_measured_are_a_warning_and_no_problem() {
     assert_eq!(problems(&status, &here()), []);
     let [warning] = problem::warnings(&status, &here()).try_into().unwrap();
     assert_eq!(warning.to_string(), "`compare` measures nothing: it needs CAP_NET_ADMIN");
+}
+
+#[test]
+fn an_envoy_that_takes_over_is_waited_for_and_one_that_nobody_started_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("admin.sock");
+    let run = |pid| {
+        let mut run = report("edge");
+        run.listen.admin = Endpoint::Unix(socket.clone());
+        run.envoy.pid = pid;
+        run
+    };
+    let began = Instant::now();
+    assert!(!gather(run(None)).envoy.up);
+    assert!(began.elapsed() < TAKES_OVER);
+    let successor = thread::spawn({
+        let socket = socket.clone();
+        move || {
+            thread::sleep(TAKES_OVER / 8);
+            let listener = UnixListener::bind(socket).unwrap();
+            for page in [r#"{"state":"LIVE"}"#, ""] {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+                while lines.next().unwrap().unwrap() != "" {}
+                write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{page}", page.len()).unwrap();
+            }
+        }
+    });
+    assert!(gather(run(Some(std::process::id()))).envoy.up);
+    successor.join().unwrap();
 }
