@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustls::crypto::ring;
 use simple_dns::rdata::RData;
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, TYPE};
+use ureq::config::Config;
 
 /// The time for one response, as in Envoy's resolver.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -122,6 +123,8 @@ pub(crate) enum Over {
     Udp,
     /// One connection.
     Tcp,
+    /// A call of gRPC, as CoreDNS serves it, sent over HTTP/1.1 to an Envoy that makes it a stream of HTTP/2.
+    Stream,
 }
 
 /// Returns the addresses of `name` in one response of `resolver`. Empty for a truncated one, and if the name has none or
@@ -135,6 +138,7 @@ pub(crate) fn try_resolver(resolver: SocketAddr, name: &str, kind: Kind, over: O
     let once = || match over {
         Over::Udp => over_udp(resolver, &query, TIMEOUT),
         Over::Tcp => over_tcp(resolver, &query, TIMEOUT),
+        Over::Stream => over_stream(resolver, &query, TIMEOUT),
     };
     let content = match once() {
         Err(Failure::TimedOut) if over == Over::Udp => once()?,
@@ -161,6 +165,7 @@ pub(crate) fn text(
     let content = match over {
         Over::Udp => over_udp(resolver, &query, timeout)?,
         Over::Tcp => over_tcp(resolver, &query, timeout)?,
+        Over::Stream => over_stream(resolver, &query, timeout)?,
     };
     match content {
         Content::Text(text) => Ok(Some(text)),
@@ -291,6 +296,55 @@ fn over_tcp(resolver: SocketAddr, query: &[u8], timeout: Duration) -> Result<Con
     content(query, &response).unwrap_or(Err(Failure::Malformed))
 }
 
+/// The trailers, with the status of the call, are not read: a call that failed has no message.
+fn over_stream(resolver: SocketAddr, query: &[u8], timeout: Duration) -> Result<Content, Failure> {
+    let agent: ureq::Agent = Config::builder().timeout_global(Some(timeout)).proxy(None).build().into();
+    let call = agent.post(format!("http://{resolver}/coredns.dns.DnsService/Query"));
+    let call = call.header("content-type", "application/grpc").header("te", "trailers");
+    let mut response = call.send(grpc_message(query).ok_or(Failure::Malformed)?).map_err(of_http)?;
+    let body = response.body_mut().with_config().limit(2 * u64::from(u16::MAX)).read_to_vec().map_err(of_http)?;
+    let packet = of_grpc_message(&body).ok_or(Failure::Malformed)?;
+    content(query, packet).unwrap_or(Err(Failure::Malformed))
+}
+
+fn of_http(error: ureq::Error) -> Failure {
+    match error {
+        ureq::Error::Timeout(_) => Failure::TimedOut,
+        ureq::Error::Io(error) => system(error),
+        _ => Failure::Malformed,
+    }
+}
+
+/// The tag of field 1, with a length, of a message of Protocol Buffers: `DnsPacket` has that field alone.
+const MSG: u8 = 0x0a;
+
+/// Returns the body of a call with one `DnsPacket`: a byte for "not compressed", a length of 4 bytes, the message.
+fn grpc_message(packet: &[u8]) -> Option<Vec<u8>> {
+    // A query is shorter than 16 KiB, so the length is a varint of two bytes at most.
+    let length = u16::try_from(packet.len()).ok().filter(|length| *length < 1 << 14)?;
+    let [high, low] = (length >> 7 << 8 | length & 0x7f).to_be_bytes();
+    let field = if high == 0 { vec![MSG, low] } else { vec![MSG, low | 0x80, high] };
+    let size = u32::try_from(field.len() + packet.len()).ok()?;
+    Some([&[0], &size.to_be_bytes()[..], &field, packet].concat())
+}
+
+/// Returns the packet in the first message of a body.
+fn of_grpc_message(body: &[u8]) -> Option<&[u8]> {
+    let (head, rest) = body.split_at_checked(5)?;
+    let [0, size @ ..] = head else { return None };
+    let message = rest.get(..usize::try_from(u32::from_be_bytes(size.try_into().ok()?)).ok()?)?;
+    let (&tag, mut rest) = message.split_first()?;
+    let mut length = 0;
+    for shift in [0, 7, 14] {
+        let (&byte, behind) = rest.split_first()?;
+        (length, rest) = (length | usize::from(byte & 0x7f) << shift, behind);
+        if byte < 0x80 {
+            return rest.get(..length).filter(|_| tag == MSG);
+        }
+    }
+    None
+}
+
 fn system(error: io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Failure::TimedOut,
@@ -323,6 +377,22 @@ mod tests {
     fn a_box_without_resolvers_says_where_to_run_the_command() {
         let error = lookup(&[], "www.example.org").unwrap_err().to_string();
         assert!(error.contains("no `upstream.resolvers`") && error.contains("at the ground"), "{error}");
+    }
+
+    #[test]
+    fn a_call_carries_one_packet_of_any_length_that_a_query_has() {
+        assert_eq!(grpc_message(b"abc").unwrap(), b"\0\0\0\0\x05\x0a\x03abc");
+        assert_eq!(grpc_message(&[7; 300]).unwrap()[..8], *b"\0\0\0\x01\x2f\x0a\xac\x02");
+        for length in [0, 1, 127, 128, 300, 16_383] {
+            let packet = vec![7; length];
+            let body = grpc_message(&packet).unwrap();
+            assert_eq!(of_grpc_message(&body), Some(packet.as_slice()), "{length}");
+            assert!((0..body.len()).all(|cut| of_grpc_message(&body[..cut]).is_none()), "{length}");
+        }
+        assert_eq!(grpc_message(&[7; 16_384]), None);
+        for wrong in [&b"\x01\0\0\0\x02\x0a\0"[..], b"\0\0\0\0\x02\x12\0", b"\0\0\0\0\x05\x0a\x80\x80\x80\0"] {
+            assert_eq!(of_grpc_message(wrong), None, "{wrong:?}");
+        }
     }
 
     #[test]

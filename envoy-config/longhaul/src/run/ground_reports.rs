@@ -1,6 +1,6 @@
 //! Asks the ground at a remote which problems it has: its resolver, its disk and its programs are out of sight from here.
 //!
-//! The query is one of DNS, over the pipe, as often as health checks run. A ground of an earlier version does not know the name.
+//! The query is one of DNS, a stream of the pipe. A ground of an earlier version does not know the name.
 
 use std::io;
 use std::net::SocketAddr;
@@ -61,14 +61,14 @@ impl Asking {
 }
 
 impl GroundReports {
-    /// Starts the thread. It reports to `events` when the problems change. The ground's DNS is asked at `dns`.
-    pub(super) fn start(settings: &Settings, dns: SocketAddr, events: Sender<Event>) -> io::Result<Self> {
+    /// Starts the thread. It reports to `events` when the problems change. Envoy takes lookups for the ground at `lookups`.
+    pub(super) fn start(settings: &Settings, lookups: SocketAddr, events: Sender<Event>) -> io::Result<Self> {
         let (changes, next) = mpsc::channel::<Option<Asking>>();
         let mut asking = Asking::of(settings);
         thread::Builder::new().name("ground".to_owned()).spawn(move || {
             let (mut last, mut heard) = (GroundReport::default(), Instant::now());
             loop {
-                let told = asking.and_then(|asking| ask(dns, asking.patience));
+                let told = asking.and_then(|asking| ask(lookups, asking.patience));
                 if told.is_some() {
                     heard = Instant::now();
                 }
@@ -97,8 +97,8 @@ impl GroundReports {
 }
 
 /// Returns what the ground tells. None: it does not respond, or tells nothing.
-fn ask(dns: SocketAddr, patience: Duration) -> Option<GroundReport> {
-    let text = dns_query::text(dns, NAME, Over::Tcp, patience).ok()??;
+fn ask(lookups: SocketAddr, patience: Duration) -> Option<GroundReport> {
+    let text = dns_query::text(lookups, NAME, Over::Stream, patience).ok()??;
     read(&text, i64::try_from(now()).ok()?)
 }
 

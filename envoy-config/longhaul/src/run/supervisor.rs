@@ -266,7 +266,7 @@ impl Run {
         self.silence_watch = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         let watch = ProblemWatch::start(self.publisher.last(), &self.state.kept, tell, self.sender.clone());
         self.problem_watch = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
-        let watch = GroundReports::start(&self.generation.settings, self.machine.near.dns, self.sender.clone());
+        let watch = GroundReports::start(&self.generation.settings, self.machine.near.lookups, self.sender.clone());
         self.ground_reports = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         let watch = CompareWatch::start(&self.generation.settings, self.sender.clone());
         self.compare = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
