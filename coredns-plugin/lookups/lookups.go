@@ -60,15 +60,7 @@ func (h *Lookups) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg
 		if now := h.now(); now.UnixNano() >= until && h.until.CompareAndSwap(until, now.Add(probing).UnixNano()) {
 			h.probe(r.Copy())
 		}
-		ways.WithLabelValues("connection").Inc()
-		got := h.behind(ctx, w, r)
-		if got.m == nil {
-			return got.rcode, got.err
-		}
-		if err := w.WriteMsg(got.m); got.err == nil {
-			got.err = err
-		}
-		return got.rcode, got.err
+		return reply(w, h.behind(ctx, w, r))
 	}
 	return h.serve(ctx, w, r)
 }
@@ -78,6 +70,18 @@ type result struct {
 	m     *dns.Msg
 	rcode int
 	err   error
+}
+
+// reply writes the response of the plugins behind, if there is one.
+func reply(w dns.ResponseWriter, got result) (int, error) {
+	if got.m == nil {
+		return got.rcode, got.err
+	}
+	ways.WithLabelValues("connection").Inc()
+	if err := w.WriteMsg(got.m); got.err == nil {
+		got.err = err
+	}
+	return got.rcode, got.err
 }
 
 // serve sends the query as a stream, and by the way behind if there is no response soon.
@@ -93,13 +97,17 @@ func (h *Lookups) serve(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (
 	defer hedge.Stop()
 	asked := false
 	next := func() {
+		if asked {
+			return
+		}
 		asked = true
 		query := r.Copy()
 		go func() {
 			byNext <- h.behind(ctx, w, query)
 		}()
 	}
-	failed := false
+	// Each way brings one result. Without a response, the other way may still bring one.
+	noStream, noNext := false, false
 	for {
 		select {
 		case got := <-byStream:
@@ -107,31 +115,23 @@ func (h *Lookups) serve(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (
 				ways.WithLabelValues("stream").Inc()
 				return got.m.Rcode, w.WriteMsg(got.m)
 			}
-			failed, byStream = true, nil
-			if !asked {
-				next()
+			if noNext {
+				return dns.RcodeServerFailure, got.err
 			}
+			noStream = true
+			next()
 		case <-hedge.C:
-			if !asked {
-				next()
-			}
+			next()
 		case got := <-byNext:
-			if got.m == nil {
-				if failed || ctx.Err() != nil {
-					return got.rcode, got.err
-				}
-				byNext = nil // the stream may still bring a response
+			if got.m == nil && !noStream && ctx.Err() == nil {
+				noNext = true
 				continue
 			}
-			if failed && got.err == nil {
+			if got.m != nil && got.err == nil && noStream {
 				// The other end is there, and takes no streams.
 				h.until.Store(h.now().Add(probing).UnixNano())
 			}
-			ways.WithLabelValues("connection").Inc()
-			if writeErr := w.WriteMsg(got.m); got.err == nil {
-				got.err = writeErr
-			}
-			return got.rcode, got.err
+			return reply(w, got)
 		case <-ctx.Done():
 			return dns.RcodeServerFailure, ctx.Err()
 		}

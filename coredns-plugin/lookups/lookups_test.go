@@ -18,6 +18,7 @@ import (
 	"github.com/coredns/coredns/plugin/test"
 
 	"github.com/miekg/dns"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -193,6 +194,37 @@ func TestALinkThatIsDownIsNoGroundWithoutStreams(t *testing.T) {
 	g.respond = responds
 	if got := get(t, h, "www.example.org."); got != byStream {
 		t.Errorf("Response is %s", got)
+	}
+}
+
+func TestTheFailureOfBothWaysIsReturnedAtOnce(t *testing.T) {
+	failed := make(chan struct{})
+	g := &ground{respond: func(*dns.Msg) (*dns.Msg, error) {
+		<-failed
+		return nil, status.Error(codes.Unavailable, "no resolver")
+	}}
+	next := &behind{}
+	next.fails.Store(true)
+	h := newLookups(t, g.listen(t), next)
+	h.hedge = time.Millisecond
+	before := testutil.ToFloat64(ways.WithLabelValues("connection"))
+	var client sync.WaitGroup
+	began := time.Now()
+	client.Go(func() {
+		if got := get(t, h, "www.example.org."); got != "error" {
+			t.Errorf("Response is %s", got)
+		}
+	})
+	for next.asked.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	close(failed)
+	client.Wait()
+	if took := time.Since(began); took >= patience/2 {
+		t.Errorf("The failure came after %v", took)
+	}
+	if counted := testutil.ToFloat64(ways.WithLabelValues("connection")) - before; counted != 0 {
+		t.Errorf("%v failures are counted as responses", counted)
 	}
 }
 
