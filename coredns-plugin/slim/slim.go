@@ -1,6 +1,6 @@
-// Package slim links our plugins, longhaul, remember, lookups, tell, withhold and metrics_socket, and a choice of stock plugins into a CoreDNS: those that resolve, cache, secure,
-// observe and test. Left out are the plugins that bring whole cloud and cluster clients along, which make the stock
-// binary four times as large.
+// Package slim links our plugins and a choice of stock plugins into a CoreDNS. Ours are longhaul, remember, lookups, tell,
+// withhold and metrics_socket. The stock ones resolve, cache, secure, observe and test. Left out are the plugins that bring
+// whole cloud and cluster clients along, which make the stock binary four times as large.
 package slim
 
 import (
@@ -64,8 +64,9 @@ var included = []string{
 func init() { dnsserver.Directives = directives(dnsserver.Directives) }
 
 // directives returns the order of the plugin chain: the stock order of what is included, metrics_socket in the place of
-// prometheus, remember in that of cache, lookups before forward, and our other plugins immediately before loadbalance. There longhaul sees the client's
-// own question, its answer comes out in front of what loadbalance shuffled, and what is kept below both is nothing but the truth.
+// prometheus, remember in that of cache, lookups before forward, and our other plugins immediately before loadbalance.
+// There longhaul sees the client's own question, and its answer comes out in front of what loadbalance shuffled. What is
+// cached below both is the truth.
 func directives(stock []string) []string {
 	var chain []string
 	for _, d := range stock {
