@@ -135,16 +135,11 @@ pub(crate) enum Over {
 pub(crate) fn try_resolver(resolver: SocketAddr, name: &str, kind: Kind, over: Over) -> Result<Vec<IpAddr>, Failure> {
     let kind = if kind == Kind::Ipv4 { TYPE::A } else { TYPE::AAAA };
     let query = query(identifier()?, name, kind).ok_or(Failure::Malformed)?;
-    let once = || match over {
-        Over::Udp => over_udp(resolver, &query, TIMEOUT),
-        Over::Tcp => over_tcp(resolver, &query, TIMEOUT),
-        Over::Stream => over_stream(resolver, &query, TIMEOUT),
+    let content = match send(over, resolver, &query, TIMEOUT) {
+        Err(Failure::TimedOut) if over == Over::Udp => send(over, resolver, &query, TIMEOUT),
+        content => content,
     };
-    let content = match once() {
-        Err(Failure::TimedOut) if over == Over::Udp => once()?,
-        content => content?,
-    };
-    match content {
+    match content? {
         Content::Addresses(addresses) => Ok(addresses),
         Content::NoSuchName | Content::Truncated | Content::Text(_) => Ok(Vec::new()),
         Content::Code(code) => Err(Failure::Code(code)),
@@ -162,12 +157,7 @@ pub(crate) fn text(
     timeout: Duration,
 ) -> Result<Option<Vec<u8>>, Failure> {
     let query = query(identifier()?, name, TYPE::TXT).ok_or(Failure::Malformed)?;
-    let content = match over {
-        Over::Udp => over_udp(resolver, &query, timeout)?,
-        Over::Tcp => over_tcp(resolver, &query, timeout)?,
-        Over::Stream => over_stream(resolver, &query, timeout)?,
-    };
-    match content {
+    match send(over, resolver, &query, timeout)? {
         Content::Text(text) => Ok(Some(text)),
         Content::Addresses(_) | Content::NoSuchName | Content::Truncated => Ok(None),
         Content::Code(code) => Err(Failure::Code(code)),
@@ -261,6 +251,14 @@ fn ask(resolver: SocketAddr, query: &[u8]) -> Result<Content, Failure> {
         }
     }
     Err(last)
+}
+
+fn send(over: Over, resolver: SocketAddr, query: &[u8], timeout: Duration) -> Result<Content, Failure> {
+    match over {
+        Over::Udp => over_udp(resolver, query, timeout),
+        Over::Tcp => over_tcp(resolver, query, timeout),
+        Over::Stream => over_stream(resolver, query, timeout),
+    }
 }
 
 fn over_udp(resolver: SocketAddr, query: &[u8], timeout: Duration) -> Result<Content, Failure> {

@@ -176,15 +176,15 @@ fn nobody(out: &mut Lines, context: &CorefileContext<'_>) {
 fn origins(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) {
     out.line(0, "");
     out.line(0, "# For Envoy alone: the responses leave out addresses that nobody may reach through this box.");
-    if settings.role == Role::Edge || settings.role.stands_beside_clients() {
-        open(out, &context.resolver.into(), context);
-    } else {
+    if let Role::Ground(_) = settings.role {
         out.line(0, "# Remotes send lookups as streams, too.");
         open_also(out, &context.resolver.into(), &format!(" grpc://.:{}", context.lookups.port()), context);
-    }
-    if let Some(told) = context.told.filter(|_| !settings.role.stands_beside_clients()) {
-        out.line(1, "# the problems of this box, for the other end of the pair");
-        out.line(1, &format!("tell {} problems", quoted(&told.display().to_string())));
+        if let Some(told) = context.told {
+            out.line(1, "# the problems of this box, for the other end of the pair");
+            out.line(1, &format!("tell {} problems", quoted(&told.display().to_string())));
+        }
+    } else {
+        open(out, &context.resolver.into(), context);
     }
     let own = guard::own_addresses(settings, context.local_addresses).into_iter().map(IpNet::from);
     let denied = settings.upstream.deny.iter().copied();

@@ -303,7 +303,7 @@ impl Status {
     /// Queries Envoy and CoreDNS. Their own sockets refuse other users of this machine, who read `listen.metrics`.
     fn ask(&mut self, lists_names: bool) {
         let admin = &self.listen.admin;
-        match self.patiently("/server_info") {
+        match self.server_info() {
             Ok(info) => {
                 let stats = admin.page("/stats/prometheus").ok();
                 self.heard_of_envoy(&serde_json::from_str(&info).unwrap_or_default());
@@ -320,11 +320,11 @@ impl Status {
         }
     }
 
-    /// Returns a page of Envoy. An Envoy that takes over from another one opens the socket after that one has closed it.
-    fn patiently(&self, path: &str) -> Result<String, NoPage> {
+    /// Returns the page with Envoy's version. An Envoy that takes over opens the socket after the other one has closed it.
+    fn server_info(&self) -> Result<String, NoPage> {
         let began = Instant::now();
         loop {
-            match self.listen.admin.page(path) {
+            match self.listen.admin.page("/server_info") {
                 Err(NoPage::Absent) if self.envoy.pid.is_some() && began.elapsed() < TAKES_OVER => {
                     thread::sleep(TAKES_OVER / 20);
                 }
