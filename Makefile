@@ -54,6 +54,7 @@ HOST_BUILD := cargo --config tools/host-profile.toml build $(QUIET) --locked --r
 STEP := tools/step
 # A filter that panics when asked to: what a bug would do, never shipped.
 PANIC_WASM := $(abspath target)/panic-for-tests/url_rewrite.wasm
+PANIC_NATIVE := $(abspath target)/panic-for-tests/longhaul_filters.so
 # Each crate of fuzz targets is a workspace of its own.
 FUZZ_CRATES := $(wildcard filters/*/fuzz)
 
@@ -112,7 +113,7 @@ $(VENV_KUBERNETES)/.ready: integration/kubernetes/requirements.txt integration/k
 # ---------------------------------------------------------------------------------------------------------- build
 
 .PHONY: build
-build: toolchain $(DIST)/envoy build-filters build-host build-coredns build-origins build-h3get ## everything into target/dist
+build: toolchain $(DIST)/envoy build-filters build-native build-host build-coredns build-origins build-h3get ## everything into target/dist
 	@ls $(DIST) | tr '\n' ' '; echo "in $(DIST)"
 
 # $(call BUILD_FILTERS,NAMES,DURATION)
@@ -128,6 +129,12 @@ build-edge-filters: toolchain | $(DIST)
 build-pair-filters: toolchain | $(DIST)
 	$(call BUILD_FILTERS,$(PAIR_FILTERS),2 min)
 build-filters: build-edge-filters build-pair-filters
+
+# Every filter once more, as one dynamic module of Envoy.
+.PHONY: build-native
+build-native: toolchain | $(DIST) ## the native module of all filters (`engine: native`)
+	@$(STEP) "Building the native module of the filters" "1 min" cargo build $(QUIET) --locked --profile native -p longhaul-filters
+	@install -m 644 target/native/liblonghaul_filters.so $(DIST)/longhaul_filters.so
 
 # The demo's link is too fast for smaller images.
 RUN_PROGRAMS := longhaul $(if $(CONFIG),longhaul-images)
@@ -242,9 +249,23 @@ test-fuzz: toolchain test-start ## replays the inputs of the fuzz targets, and f
 test-e2e: build $(VENV_TEST)/.ready $(VENV_KUBERNETES)/.ready $(MDBOOK) $(PEBBLE) $(SSIMULACRA2) test-start
 	cargo build --quiet --locked --release -p url-rewrite-filter --target wasm32-wasip1 --features panic-for-tests --target-dir $(dir $(PANIC_WASM))cargo
 	install -m 644 $(dir $(PANIC_WASM))cargo/wasm32-wasip1/release/url_rewrite_filter.wasm $(PANIC_WASM)
-	export LONGHAUL_URL_REWRITE_PANIC_WASM=$(PANIC_WASM); for tests in $(wildcard filters/*/wasm*/tests); do \
+	cargo build --quiet --locked -p longhaul-filters --features panic-for-tests
+	install -m 644 target/debug/liblonghaul_filters.so $(PANIC_NATIVE)
+	export LONGHAUL_URL_REWRITE_PANIC_WASM=$(PANIC_WASM) LONGHAUL_NATIVE_PANIC=$(PANIC_NATIVE); for tests in $(wildcard filters/*/wasm*/tests); do \
 	  $(VENV_TEST)/bin/python -m pytest -ra $$tests || exit 1; done
 	cd integration && ../$(VENV_TEST)/bin/python -m pytest --reruns 1 $(TWO_AT_ONCE)
+	cd integration && LONGHAUL_ENGINE=native ../$(VENV_TEST)/bin/python -m pytest --reruns 1 $(TWO_AT_ONCE) $(NATIVE_QUICK)
+
+# With `make test`, the native module runs where the engines differ most. `make test-native` runs everything on it.
+NATIVE_QUICK := e2e/test_reload.py
+.PHONY: test-native
+test-native: build $(VENV_TEST)/.ready $(MDBOOK) $(PEBBLE) $(SSIMULACRA2) test-start ## (root) the tests of the rendered files, the filters and both ends of a pair, with `engine: native`
+	cargo build --quiet --locked --profile native -p longhaul-filters --features panic-for-tests --target-dir $(dir $(PANIC_NATIVE))cargo
+	install -m 644 $(dir $(PANIC_NATIVE))cargo/native/liblonghaul_filters.so $(PANIC_NATIVE)
+	LONGHAUL_ENGINE=native cargo test --locked -p longhaul --test envoy
+	export LONGHAUL_ENGINE=native LONGHAUL_NATIVE_PANIC=$(PANIC_NATIVE); for tests in $(wildcard filters/*/wasm*/tests); do \
+	  $(VENV_TEST)/bin/python -m pytest -ra $$tests || exit 1; done
+	cd integration && LONGHAUL_ENGINE=native ../$(VENV_TEST)/bin/python -m pytest --reruns 1 $(TWO_AT_ONCE) e2e hostile
 
 .PHONY: test-long
 test-long: build $(VENV_TEST)/.ready test-start ## (root) outages of up to 40 s and other tests that make test has no time for

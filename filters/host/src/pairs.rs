@@ -9,7 +9,9 @@ pub struct Pairs {
 impl Pairs {
     /// Serialises headers, in their order.
     pub fn of<Name: AsRef<[u8]>, Value: AsRef<[u8]>>(headers: &[(Name, Value)]) -> Self {
-        let mut data = Vec::new();
+        // A count; then for each header two lengths and two zero bytes.
+        let texts = headers.iter().map(|(name, value)| name.as_ref().len() + value.as_ref().len() + 10);
+        let mut data = Vec::with_capacity(texts.sum::<usize>() + 4);
         let number = |data: &mut Vec<u8>, value: usize| {
             data.extend_from_slice(&u32::try_from(value).unwrap_or(u32::MAX).to_le_bytes());
         };
@@ -35,6 +37,11 @@ impl Pairs {
     /// Returns the serialisation of the ABI.
     pub fn as_bytes(&self) -> &[u8] {
         &self.data
+    }
+
+    /// Returns the first value of `name`, in whatever case it stands.
+    pub fn first(&self, name: &str) -> Option<&[u8]> {
+        self.iter().find(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
     }
 
     /// Iterates over the names and values, in order. It ends early if the serialisation is malformed.

@@ -31,36 +31,19 @@ pub(crate) fn set_header_pairs(map: Map, pairs: &Pairs) -> Result<(), HostError>
 }
 
 pub(crate) fn get_header(map: Map, name: &str) -> Result<Vec<u8>, HostError> {
-    let headers = get_header_pairs(map)?;
-    let first = headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()));
-    first.map(|(_, value)| value.to_vec()).ok_or(HostError::NotFound)
+    ask(|host| host.header(map, name))
 }
 
 pub(crate) fn add_header(map: Map, name: &str, value: &[u8]) -> Result<(), HostError> {
-    edit(map, |headers| headers.push((name.as_bytes().to_vec(), value.to_vec())))
+    ask(|host| host.add_header(map, name, value))
 }
 
-/// Sets the first value, and removes the others.
 pub(crate) fn replace_header(map: Map, name: &str, value: &[u8]) -> Result<(), HostError> {
-    edit(map, |headers| {
-        let place = headers.iter().position(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()));
-        headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name.as_bytes()));
-        let place = place.unwrap_or(headers.len()).min(headers.len());
-        headers.insert(place, (name.as_bytes().to_vec(), value.to_vec()));
-    })
+    ask(|host| host.replace_header(map, name, value))
 }
 
 pub(crate) fn remove_header(map: Map, name: &str) -> Result<(), HostError> {
-    edit(map, |headers| headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name.as_bytes())))
-}
-
-fn edit(map: Map, change: impl FnOnce(&mut Vec<(Vec<u8>, Vec<u8>)>)) -> Result<(), HostError> {
-    ask(|host| {
-        let headers = host.headers(map)?;
-        let mut headers: Vec<_> = headers.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
-        change(&mut headers);
-        host.set_headers(map, &Pairs::of(&headers))
-    })
+    ask(|host| host.remove_header(map, name))
 }
 
 pub(crate) fn send_local_response(status: u16, details: &str, headers: &Pairs, body: &[u8]) -> Result<(), HostError> {

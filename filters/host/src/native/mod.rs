@@ -41,6 +41,31 @@ pub trait Host {
         Err(HostError::Unimplemented)
     }
 
+    /// Returns the first value of a header, or [`HostError::NotFound`].
+    fn header(&self, map: Map, name: &str) -> Result<Vec<u8>, HostError> {
+        self.headers(map)?.first(name).map(<[u8]>::to_vec).ok_or(HostError::NotFound)
+    }
+
+    /// Adds a value of a header to those that exist.
+    fn add_header(&self, map: Map, name: &str, value: &[u8]) -> Result<(), HostError> {
+        edit(self, map, |headers| headers.push((name.as_bytes().to_vec(), value.to_vec())))
+    }
+
+    /// Sets the first value of a header, and removes the others.
+    fn replace_header(&self, map: Map, name: &str, value: &[u8]) -> Result<(), HostError> {
+        edit(self, map, |headers| {
+            let place = headers.iter().position(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()));
+            headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name.as_bytes()));
+            let place = place.unwrap_or(headers.len()).min(headers.len());
+            headers.insert(place, (name.as_bytes().to_vec(), value.to_vec()));
+        })
+    }
+
+    /// Removes every value of a header.
+    fn remove_header(&self, map: Map, name: &str) -> Result<(), HostError> {
+        edit(self, map, |headers| headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name.as_bytes())))
+    }
+
     /// Ends the stream with a local response.
     fn reply(&self, status: u16, details: &str, headers: &Pairs, body: &[u8]) -> Result<(), HostError> {
         Err(HostError::Unimplemented)
@@ -110,6 +135,18 @@ pub trait Host {
     fn random(&self, bytes: &mut [u8]) {
         crate::drawn::fill(bytes);
     }
+}
+
+/// Changes a copy of all headers, and puts it back.
+fn edit<H: Host + ?Sized>(
+    host: &H,
+    map: Map,
+    change: impl FnOnce(&mut Vec<(Vec<u8>, Vec<u8>)>),
+) -> Result<(), HostError> {
+    let headers = host.headers(map)?;
+    let mut headers: Vec<_> = headers.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
+    change(&mut headers);
+    host.set_headers(map, &Pairs::of(&headers))
 }
 
 thread_local! {

@@ -1,0 +1,260 @@
+//! The functions that Envoy calls. Each turns pointers into values, makes one safe call, and lets no panic out.
+//!
+//! Envoy promises that every pointer lives for the length of the hook, and that hooks of one stream run on one thread.
+//! The pointers that it gives back to the module are the boxes that `config_new` and `filter_new` gave it.
+
+#![allow(unsafe_code)]
+
+use std::ffi::c_char;
+use std::ptr;
+use std::sync::Arc;
+
+use crate::abi::{self, Lent, LentField, Ptr};
+use crate::config::Config;
+use crate::panics;
+use crate::worker::{Event, Then, Worker};
+
+/// A stream, as Envoy gives it back.
+struct Handle {
+    config: *const Config,
+    worker: Arc<Worker>,
+    id: u32,
+}
+
+/// Runs a hook. Panics of filter code are caught closer to it, so this is for a fault of the module itself.
+fn hook<T>(otherwise: T, run: impl FnOnce() -> T) -> T {
+    panics::caught("longhaul", run).unwrap_or(otherwise)
+}
+
+/// Runs a hook of a stream.
+///
+/// # Safety
+/// `stream` and `handle` are those of one stream.
+unsafe fn on_stream(stream: Ptr, handle: Ptr, event: Event) -> Then {
+    hook(Then::PassOn, || {
+        // SAFETY: `filter_new` made the box, and Envoy has not destroyed the filter.
+        let Some(handle) = (unsafe { handle.cast::<Handle>().as_ref() }) else { return Then::PassOn };
+        // SAFETY: the stream lives for the length of the hook.
+        let stream = unsafe { abi::Stream::of(stream) };
+        let after = handle.worker.hook(handle.id, stream, event);
+        if after.panicked {
+            // SAFETY: Envoy keeps the configuration for as long as it has streams.
+            unsafe { &*handle.config }.count_panic();
+        }
+        after.finish(stream)
+    })
+}
+
+/// The status of a hook for headers. The proxy-wasm host holds headers in the same way: it reads no more than its buffers take.
+fn headers_status(then: Then) -> u32 {
+    const CONTINUE: u32 = 0;
+    const STOP_ITERATION: u32 = 1;
+    const STOP_ALL_AND_WATERMARK: u32 = 4;
+    match then {
+        Then::PassOn => CONTINUE,
+        Then::Hold => STOP_ALL_AND_WATERMARK,
+        Then::Drop => STOP_ITERATION,
+    }
+}
+
+/// The status of a hook for a body.
+fn body_status(then: Then) -> u32 {
+    const CONTINUE: u32 = 0;
+    const STOP_AND_BUFFER: u32 = 1;
+    const STOP_WITHOUT_BUFFER: u32 = 3;
+    match then {
+        Then::PassOn => CONTINUE,
+        Then::Hold => STOP_AND_BUFFER,
+        Then::Drop => STOP_WITHOUT_BUFFER,
+    }
+}
+
+/// The status of a hook for trailers.
+fn trailers_status(then: Then) -> u32 {
+    u32::from(then != Then::PassOn)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_program_init() -> *const c_char {
+    panics::keep_reasons();
+    abi::VERSION.as_ptr()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_http_filter_config_new(config: Ptr, name: Lent, json: Lent) -> Ptr {
+    hook(ptr::null_mut(), || {
+        // SAFETY: Envoy lends both, and keeps the configuration until it calls `config_destroy`.
+        let (config, name, json) = unsafe { (abi::Config::of(config), name.bytes(), json.bytes()) };
+        match Config::load(config, &String::from_utf8_lossy(name), json) {
+            Ok(config) => Box::into_raw(config).cast(),
+            Err(reason) => {
+                abi::log(4, &reason);
+                ptr::null_mut()
+            }
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_http_filter_config_destroy(config: Ptr) {
+    if !config.is_null() {
+        // SAFETY: `config_new` made the box, and Envoy destroys it once, after its streams.
+        hook((), || drop(unsafe { Box::from_raw(config.cast::<Config>()) }));
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_http_filter_new(config: Ptr, stream: Ptr) -> Ptr {
+    hook(ptr::null_mut(), || {
+        // SAFETY: `config_new` made the box, and the stream lives for the length of the hook.
+        let (config, stream) = unsafe { (&*config.cast::<Config>(), abi::Stream::of(stream)) };
+        let Some(worker) = config.worker(stream.worker()) else { return ptr::null_mut() };
+        let (id, panicked) = worker.open();
+        if panicked {
+            config.count_panic();
+        }
+        Box::into_raw(Box::new(Handle { config: ptr::from_ref(config), worker, id })).cast()
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_http_filter_destroy(handle: Ptr) {
+    if handle.is_null() {
+        return;
+    }
+    hook((), || {
+        // SAFETY: `filter_new` made the box, and Envoy destroys it once.
+        let handle = unsafe { Box::from_raw(handle.cast::<Handle>()) };
+        if handle.worker.close(handle.id) {
+            // SAFETY: Envoy keeps the configuration for as long as it has streams.
+            unsafe { &*handle.config }.count_panic();
+        }
+    });
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_http_filter_request_headers(stream: Ptr, handle: Ptr, end: bool) -> u32 {
+    // SAFETY: Envoy's pointers.
+    headers_status(unsafe { on_stream(stream, handle, Event::RequestHeaders(end)) })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_http_filter_response_headers(stream: Ptr, handle: Ptr, end: bool) -> u32 {
+    // SAFETY: Envoy's pointers.
+    headers_status(unsafe { on_stream(stream, handle, Event::ResponseHeaders(end)) })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_http_filter_response_body(stream: Ptr, handle: Ptr, end: bool) -> u32 {
+    // SAFETY: Envoy's pointers.
+    body_status(unsafe { on_stream(stream, handle, Event::ResponseBody(end)) })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_http_filter_response_trailers(stream: Ptr, handle: Ptr) -> u32 {
+    // SAFETY: Envoy's pointers.
+    trailers_status(unsafe { on_stream(stream, handle, Event::ResponseTrailers) })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_http_filter_scheduled(stream: Ptr, handle: Ptr, _: u64) {
+    hook((), || {
+        // SAFETY: as in `on_stream`.
+        let Some(handle) = (unsafe { handle.cast::<Handle>().as_ref() }) else { return };
+        // SAFETY: the stream lives for the length of the hook.
+        handle.worker.mail(handle.id).finish(unsafe { abi::Stream::of(stream) });
+    });
+}
+
+/// Copies the response to a request. None: there was none.
+///
+/// # Safety
+/// The pointers are those of a hook for the end of a request.
+unsafe fn answer(
+    outcome: u32,
+    fields: *const LentField,
+    field_count: usize,
+    pieces: *const Lent,
+    piece_count: usize,
+) -> Option<(filter_host::headers::Pairs, Vec<u8>)> {
+    const SUCCESS: u32 = 0;
+    // SAFETY: the caller's promise.
+    (outcome == SUCCESS)
+        .then(|| unsafe { (abi::copy_fields(fields, field_count), abi::copy_pieces(pieces, piece_count)) })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_http_filter_http_callout_done(
+    stream: Ptr,
+    handle: Ptr,
+    _: u64,
+    outcome: u32,
+    fields: *const LentField,
+    field_count: usize,
+    pieces: *const Lent,
+    piece_count: usize,
+) {
+    // SAFETY: Envoy's pointers.
+    unsafe {
+        let answer = answer(outcome, fields, field_count, pieces, piece_count);
+        on_stream(stream, handle, Event::CallEnded(answer));
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_http_filter_config_http_callout_done(
+    _: Ptr,
+    config: Ptr,
+    call: u64,
+    outcome: u32,
+    fields: *const LentField,
+    field_count: usize,
+    pieces: *const Lent,
+    piece_count: usize,
+) {
+    hook((), || {
+        // SAFETY: `config_new` made the box, and Envoy lends the response.
+        let (config, answer) =
+            unsafe { (&*config.cast::<Config>(), answer(outcome, fields, field_count, pieces, piece_count)) };
+        config.ended(call, answer);
+    });
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_http_filter_config_scheduled(_: Ptr, config: Ptr, event: u64) {
+    // SAFETY: `config_new` made the box.
+    hook((), || unsafe { &*config.cast::<Config>() }.tick(event));
+}
+
+/// Hooks that the filters do not need.
+macro_rules! unused {
+    ($($name:ident($($kind:ty),*) $(-> $result:ty = $value:expr)?;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            extern "C" fn $name($(_: $kind),*) $(-> $result)? {
+                $($value)?
+            }
+        )*
+    };
+}
+
+unused! {
+    envoy_dynamic_module_on_http_filter_request_body(Ptr, Ptr, bool) -> u32 = 0;
+    envoy_dynamic_module_on_http_filter_request_trailers(Ptr, Ptr) -> u32 = 0;
+    envoy_dynamic_module_on_http_filter_stream_complete(Ptr, Ptr);
+    envoy_dynamic_module_on_http_filter_local_reply(Ptr, Ptr, u32, Lent, bool) -> u32 = 0;
+    envoy_dynamic_module_on_http_filter_downstream_above_write_buffer_high_watermark(Ptr, Ptr);
+    envoy_dynamic_module_on_http_filter_downstream_below_write_buffer_low_watermark(Ptr, Ptr);
+    envoy_dynamic_module_on_http_filter_http_stream_headers(Ptr, Ptr, u64, Ptr, usize, bool);
+    envoy_dynamic_module_on_http_filter_http_stream_data(Ptr, Ptr, u64, Ptr, usize, bool);
+    envoy_dynamic_module_on_http_filter_http_stream_trailers(Ptr, Ptr, u64, Ptr, usize);
+    envoy_dynamic_module_on_http_filter_http_stream_complete(Ptr, Ptr, u64);
+    envoy_dynamic_module_on_http_filter_http_stream_reset(Ptr, Ptr, u64, u32);
+    envoy_dynamic_module_on_http_filter_config_http_stream_headers(Ptr, Ptr, u64, Ptr, usize, bool);
+    envoy_dynamic_module_on_http_filter_config_http_stream_data(Ptr, Ptr, u64, Ptr, usize, bool);
+    envoy_dynamic_module_on_http_filter_config_http_stream_trailers(Ptr, Ptr, u64, Ptr, usize);
+    envoy_dynamic_module_on_http_filter_config_http_stream_complete(Ptr, Ptr, u64);
+    envoy_dynamic_module_on_http_filter_config_http_stream_reset(Ptr, Ptr, u64, u32);
+    envoy_dynamic_module_on_http_filter_per_route_config_new(Lent, Lent) -> Ptr = ptr::null_mut();
+    envoy_dynamic_module_on_http_filter_per_route_config_destroy(Ptr);
+}

@@ -1,0 +1,29 @@
+//! Every filter as one dynamic module of Envoy: `longhaul_filters.so`. README.md describes it.
+//!
+//! | module | does |
+//! |---|---|
+//! | `abi` | the functions of Envoy, as safe calls |
+//! | `hooks` | the functions that Envoy calls |
+//! | `config` | one configuration of a filter, for all workers |
+//! | `worker` | the filter of one worker, and its streams |
+//! | `host` | the calls of filters, made to Envoy |
+//! | `confined` | the lock around a worker's filter |
+//! | `board` | values that all workers see |
+//! | `timer` | ticks |
+//! | `panics` | what a panic leaves behind |
+//! | `filters` | the table of filters |
+
+mod abi;
+mod board;
+mod config;
+mod confined;
+#[cfg(test)]
+mod fake;
+mod filters;
+mod hooks;
+mod host;
+mod panics;
+#[cfg(test)]
+mod tests;
+mod timer;
+mod worker;
