@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from project import PROGRAMS, REPOSITORY, TARGET, WASM_FILTERS, Failed, native, run
+from project import NATIVE_FILTERS, PROGRAMS, REPOSITORY, TARGET, WASM_FILTERS, Failed, native, run
 
 T = TypeVar("T")
 
@@ -31,6 +31,10 @@ ARCHES = {
 }
 
 
+NATIVE_ARCH = "amd64"
+"""The architecture for which the native module is built and tested."""
+
+
 def need_cross_compiler(arch: Arch) -> None:
     """Raises Failed if `arch` is not this machine's and no linker for it is installed."""
     if arch.name != native() and not shutil.which(f"{arch.gnu}-gcc"):
@@ -48,6 +52,9 @@ def collect(arch: Arch, dist: Path, into: Path) -> Path:
     if arch.name == native():
         for name in PROGRAMS:
             _copy(dist / name, into / name, 0o755)
+        if arch.name == NATIVE_ARCH:
+            _copy(dist / NATIVE_FILTERS, into / NATIVE_FILTERS, 0o644)
+            run("strip", "--strip-unneeded", into / NATIVE_FILTERS)
         strip = "strip"
     else:
         _cross_build(arch, into)

@@ -19,6 +19,8 @@ FILTER_CRATES = tuple(
 )
 """The packages of the wasm filters, NAME-filter."""
 WASM_FILTERS = tuple(f"{crate.removesuffix('-filter').replace('-', '_')}.wasm" for crate in FILTER_CRATES)
+NATIVE_FILTERS = "longhaul_filters.so"
+"""The same filters as one dynamic module of Envoy, for `engine: native`."""
 PROGRAMS = ("longhaul", "longhaul-images", "coredns", "envoy")
 SUMMARY = "performance enhancing proxy for clients behind slow, far-away links"
 MAINTAINER = "The Longhaul authors <longhaul@example.org>"

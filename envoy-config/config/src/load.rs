@@ -108,6 +108,7 @@ fn assemble(file: PathBuf, draft: read::Draft) -> Option<Settings> {
         file,
         id: draft.id?,
         workers: draft.workers?,
+        engine: draft.engine?,
         role: draft.role?,
         link: draft.link?,
         compare: draft.compare?,

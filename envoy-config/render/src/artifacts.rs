@@ -18,6 +18,8 @@ pub struct Artifacts {
     /// The modules of the filters that were found. A filter without a module is left out. Without cache-admission, the
     /// cache is left out too.
     pub modules: Modules,
+    /// The native module, if it runs the filters. None: the wasm modules do.
+    pub native: Option<NativeModule>,
     /// The host name. It names this box where `id` is not set.
     pub host_name: String,
     /// The PEM bundle that verifies origins' certificates ([`Artifacts::DEBIAN_CA_BUNDLE`] on Debian).
@@ -121,6 +123,25 @@ const fn loopback(port: u16) -> SocketAddr {
 
 /// The built filters, by [`super::Filter::name`].
 pub type Modules = BTreeMap<&'static str, WasmModule>;
+
+/// The dynamic module with every filter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NativeModule {
+    /// The path of the built module.
+    pub path: PathBuf,
+    /// The SHA-256 of its bytes, as in [`WasmModule`].
+    pub sha256: String,
+    /// The Unix socket through which filters' own requests reach a worker.
+    pub calls: PathBuf,
+}
+
+impl NativeModule {
+    /// Returns the socket in `folder`. None if its path is too long for a socket.
+    pub fn calls_below(folder: &Path) -> Option<PathBuf> {
+        let socket = folder.join("calls.sock");
+        (socket.as_os_str().len() <= ImageSockets::LONGEST).then_some(socket)
+    }
+}
 
 /// The wasm module of a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]

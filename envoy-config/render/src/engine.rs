@@ -46,7 +46,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("gateway/macros.yaml", include_str!("../templates/gateway/macros.yaml.j2")),
     ("gateway/patch.yaml", include_str!("../templates/gateway/patch.yaml.j2")),
     ("gateway/wasm_plugin.yaml", include_str!("../templates/gateway/wasm_plugin.yaml.j2")),
-    ("ecds_wasm.yaml", include_str!("../templates/ecds_wasm.yaml.j2")),
+    ("ecds_filter.yaml", include_str!("../templates/ecds_filter.yaml.j2")),
     ("lds.yaml", include_str!("../templates/lds.yaml.j2")),
     ("rds_edge.yaml", include_str!("../templates/rds_edge.yaml.j2")),
     ("rds_inner.yaml", include_str!("../templates/rds_inner.yaml.j2")),
@@ -81,9 +81,10 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/image_cluster.yaml", include_str!("../templates/part/image_cluster.yaml.j2")),
     ("part/image_listener.yaml", include_str!("../templates/part/image_listener.yaml.j2")),
     ("part/image_route.yaml", include_str!("../templates/part/image_route.yaml.j2")),
+    ("part/calls_listener.yaml", include_str!("../templates/part/calls_listener.yaml.j2")),
     ("part/host_routes.yaml", include_str!("../templates/part/host_routes.yaml.j2")),
     ("part/untrue_when_compressed.yaml", include_str!("../templates/part/untrue_when_compressed.yaml.j2")),
-    ("part/wasm_filter.yaml", include_str!("../templates/part/wasm_filter.yaml.j2")),
+    ("part/filter.yaml", include_str!("../templates/part/filter.yaml.j2")),
     ("part/socket_options.yaml", include_str!("../templates/part/socket_options.yaml.j2")),
 ];
 

@@ -11,7 +11,7 @@
 //! | `cds.yaml` | clusters | `upstream.map`, resolvers, transport |
 //! | `rds/*.yaml` | routes | `upstream.map`, `tls.acme`, `proxy.secure_names` with `tls.acme` |
 //! | `ecds/guard.yaml` | what must not be reached | `upstream.ports`, `upstream.allow_private`, addresses |
-//! | `ecds/NAME.yaml` | a position of a filter in [`FILTERS`], and its configuration | the settings that the configuration holds, a new `.wasm` |
+//! | `ecds/NAME.yaml` | a position of a filter in [`FILTERS`], and its configuration | the settings that the configuration holds, a new module |
 //! | `images.json` | the configuration of `longhaul-images` | `page.images`, `limits.image_*` |
 //! | `parent/*` | access lists for Squid and Traffic Server as `cache.parent` | the guard's ranges |
 //! | `sds/*.yaml` | certificates | `tls.terminate`, `split.cert` |
@@ -37,7 +37,7 @@ mod tree;
 mod view;
 
 pub use {
-    artifacts::{Artifacts, ImageSockets, Modules, NearSockets, WasmModule},
+    artifacts::{Artifacts, ImageSockets, Modules, NativeModule, NearSockets, WasmModule},
     corefile::{CorefileContext, DNS_FAILURES, DnsFailure, corefile},
     engine::RenderError,
     filters::{FILTERS, Filter, url_rewrite::filter_config},
@@ -83,8 +83,11 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
         tree.put("rds/challenges.yaml", engine.render("rds_challenges.yaml", &view)?);
     }
     for filter in view.filters.values().flatten() {
-        tree.put(filter.file(), engine.render_with("ecds_wasm.yaml", &view, "filter", filter)?);
-        tree.copy(ModuleCopy { from: filter.from.clone(), to: filter.module_file.clone() });
+        tree.put(filter.file(), engine.render_with("ecds_filter.yaml", &view, "filter", filter)?);
+        let copy = ModuleCopy { from: filter.from.clone(), to: filter.module_file.clone() };
+        if !tree.modules.contains(&copy) {
+            tree.copy(copy);
+        }
     }
     tree.put("lds.yaml", engine.render("lds.yaml", &view)?);
     tree.put("bootstrap.yaml", engine.render("bootstrap.yaml", &view)?);

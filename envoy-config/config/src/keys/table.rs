@@ -41,6 +41,12 @@ pub(crate) const KEYS: &[Key] = &[
         Is("auto"),
         "Envoy's worker threads. `auto`: one for each processor that this box may use, by its affinity and the limit of its control group, rounded up ([how](../docs/src/sizing.md#limits-of-a-container))",
     ),
+    key(
+        "engine",
+        Words(&["wasm", "native", "auto"]),
+        Is("wasm"),
+        "what runs the filters in Envoy. `wasm`: sandboxed modules, for every Envoy. `native` (a preview): one module of machine code in Envoy's own process, with less processor time and memory and without a sandbox ([how](../filters/native/README.md)). `auto`: `native` where the module is installed and Envoy loads it",
+    ),
     key("link.rtt", RTT, Required("600ms"), "the round trip over the slow link without queueing"),
     key("link.down", RATE, Required("20mbit"), "the rate of the link to clients"),
     key("link.up", RATE, Required("5mbit"), "the rate of the link from clients"),

@@ -7,7 +7,9 @@ use crate::diagnostic::Problem;
 use crate::keys::{self, DefaultValue};
 use crate::names::HostName;
 use crate::reader::{Reader, Section, Setting};
-use crate::settings::{DrainTimes, Intercept, Link, Listen, PageListen, Price, Proxy, RoleName, Upstream, Workers};
+use crate::settings::{
+    DrainTimes, EngineWish, Intercept, Link, Listen, PageListen, Price, Proxy, RoleName, Upstream, Workers,
+};
 use crate::sockets::Sockets;
 use crate::yaml::NodeValue;
 
@@ -163,6 +165,12 @@ pub(super) fn workers(reader: &mut Reader, top: &Section<'_>) -> Option<Workers>
     reader.optional(top, "workers", |reader, setting| match setting.text() {
         Some("auto") => Some(Workers::Auto),
         _ => reader.number(setting).map(Workers::Count),
+    })
+}
+
+pub(super) fn engine(reader: &mut Reader, top: &Section<'_>) -> Option<EngineWish> {
+    reader.optional(top, "engine", |reader, setting| {
+        reader.word(setting, &[("wasm", EngineWish::Wasm), ("native", EngineWish::Native), ("auto", EngineWish::Auto)])
     })
 }
 

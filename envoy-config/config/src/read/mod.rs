@@ -20,8 +20,8 @@ mod transport;
 
 use super::reader::Reader;
 use super::settings::{
-    Acme, Cache, Compress, Dns, DrainTimes, Images, Limits, Link, Listen, Page, Proxy, Rewrite, Role, Termination,
-    Tracing, Upstream, Workers,
+    Acme, Cache, Compress, Dns, DrainTimes, EngineWish, Images, Limits, Link, Listen, Page, Proxy, Rewrite, Role,
+    Termination, Tracing, Upstream, Workers,
 };
 use crate::overrides::Overrides;
 use crate::{Log, Share};
@@ -31,6 +31,7 @@ pub(super) struct Draft {
     #[allow(clippy::option_option, reason = "the inner None says: the host name")]
     pub(super) id: Option<Option<String>>,
     pub(super) workers: Option<Workers>,
+    pub(super) engine: Option<EngineWish>,
     pub(super) role: Option<Role>,
     pub(super) link: Option<Link>,
     #[allow(clippy::option_option, reason = "the inner None says off")]
@@ -77,6 +78,7 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
     Some(Draft {
         id: edge::id(reader, &top),
         workers: edge::workers(reader, &top),
+        engine: edge::engine(reader, &top),
         role,
         link,
         compare: compare::compare(reader, &top, kind),

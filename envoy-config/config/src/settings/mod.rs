@@ -31,6 +31,8 @@ pub struct Settings {
     pub id: Option<String>,
     /// Envoy's worker threads.
     pub workers: Workers,
+    /// The engine of the filters.
+    pub engine: EngineWish,
     /// The role of this box.
     pub role: Role,
     /// The slow link.
@@ -69,6 +71,17 @@ pub struct Settings {
     pub limits: Limits,
     /// The destination of spans. None if there is no tracing.
     pub tracing: Option<Tracing>,
+}
+
+/// The engine of the filters, as the file chooses it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineWish {
+    /// Wasm modules.
+    Wasm,
+    /// The native module, or nothing.
+    Native,
+    /// The native module where Envoy loads it, else wasm modules.
+    Auto,
 }
 
 /// The number of Envoy's worker threads.

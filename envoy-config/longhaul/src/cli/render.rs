@@ -9,7 +9,7 @@ use longhaul_derive::{HostFacts, derive};
 use longhaul_render::{ControlPlane, Gateway, GatewayError, ImageSockets, NearSockets, RenderedTree, gateway};
 
 use super::{ConfigFile, Outcome, REFUSED, access_log, fail, load_or_refuse, print};
-use crate::run::{Destination, Generation, Level, RunContext, SERVICE_FOLDER, filters, say, write_tree};
+use crate::run::{Destination, Generation, Level, RunContext, SERVICE_FOLDER, filters, native_place, say, write_tree};
 
 /// CoreDNS's own default port for `ready`. (`longhaul run` takes a free one.)
 const READY_PORT: u16 = 8181;
@@ -95,6 +95,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         told: None,
         root: root.clone(),
         filters,
+        native: native_place(None, &root),
         dns_ready: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), READY_PORT),
         resolver: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), RESOLVER_PORT),
         near: NearSockets::CUSTOMARY,

@@ -123,6 +123,27 @@ impl Run {
         Ok((next, cache))
     }
 
+    /// Makes wasm run the filters from now on if Envoy keeps dying with native ones. Call it while no Envoy serves: the
+    /// next one reads the files again.
+    pub(super) fn leave_native_engine(&mut self) {
+        let is_native = self.generation.engine.native.is_some() && self.machine.native.barred.is_none();
+        if !is_native || !self.envoy.dies_often() {
+            return;
+        }
+        let why = "Envoy died three times within ten minutes with native filters; the next start tries them again";
+        self.machine.native.barred = Some(why.to_owned());
+        let outcome = self.next_generation().and_then(|(next, cache)| {
+            write_tree(&self.machine.root, &next.tree, Some(&self.generation.tree))
+                .map_err(|error| error.to_string())?;
+            (self.generation, self.cache) = (next, cache);
+            Ok(())
+        });
+        match outcome {
+            Ok(()) => say(Level::Error, &format!("wasm filters run from now on: {why}")),
+            Err(error) => say(Level::Error, &format!("native filters stay, although Envoy keeps dying: {error}")),
+        }
+    }
+
     fn log_destination(&self, log: &Log) -> Destination {
         Destination::usable(log, self.options.access_log.as_ref(), &self.state.path)
     }

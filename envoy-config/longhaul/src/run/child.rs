@@ -1,5 +1,6 @@
 //! A child process that cannot outlive its parent. It is watched, and asked to end before it is killed.
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
@@ -34,12 +35,24 @@ pub(super) struct Program {
 pub(super) struct Deaths {
     count: u32,
     last: Option<String>,
+    /// The times of the last few.
+    times: VecDeque<Instant>,
 }
 
 impl Deaths {
+    /// The number of deaths whose times are kept.
+    const KEPT: usize = 8;
+
     pub(super) fn add(&mut self, how: String) {
         self.count += 1;
         self.last = Some(how);
+        self.times.truncate(Self::KEPT - 1);
+        self.times.push_front(Instant::now());
+    }
+
+    /// Returns the number of deaths within `time`, up to a handful.
+    pub(super) fn within(&self, time: Duration) -> usize {
+        self.times.iter().filter(|at| at.elapsed() <= time).count()
     }
 }
 

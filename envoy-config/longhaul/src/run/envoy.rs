@@ -33,6 +33,9 @@ const PARENT_MARGIN: Duration = Duration::from_secs(5);
 /// The longest time that a parent takes to close its sockets once its child is ready.
 const HANDOVER_PATIENCE: Duration = Duration::from_secs(2);
 const HANDOVER_TICK: Duration = Duration::from_millis(100);
+/// So many deaths within this time end the native engine until the next start.
+const NATIVE_DEATHS: usize = 3;
+const NATIVE_PROBATION: Duration = Duration::from_mins(10);
 /// Hides notices about new or renamed features. They concern authors of templates, not operators.
 const LOG_LEVELS: &str = "misc:error";
 /// The file that Envoy reads only once, at its start.
@@ -382,6 +385,11 @@ impl Envoy {
     /// Returns the present process.
     pub(super) fn pid(&self) -> Option<u32> {
         self.present().map(|process| process.running.pid())
+    }
+
+    /// Returns true if Envoy has died so often of late that native filters are to blame, if it runs them.
+    pub(super) fn dies_often(&self) -> bool {
+        self.deaths.within(NATIVE_PROBATION) >= NATIVE_DEATHS
     }
 
     /// Returns the state of the present process for `longhaul status`.

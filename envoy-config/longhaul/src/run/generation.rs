@@ -3,13 +3,16 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use longhaul_config::{Loaded, Settings};
+use longhaul_config::{EngineWish, Loaded, Settings};
 use longhaul_derive::{Derived, HostFacts, derive};
 use longhaul_render::{self, Artifacts, CorefileContext, ImageSockets, NearSockets, RenderError, RenderedTree};
 
 use super::access_log::Destination;
+use super::engine::{Engine, NativePlace, NoNative};
 use super::events::{Inputs, certificate_files};
 use super::locate::{self, FilterPaths, LocateError};
+use super::log::Level;
+use super::say;
 
 /// The folder of the tree with the hashes of certificates and keys. Each file is put in place by a rename, which makes
 /// Envoy read the certificates again ([`Artifacts::renewals`]).
@@ -34,6 +37,8 @@ pub(crate) struct RunContext {
     pub(crate) told: Option<PathBuf>,
     /// The filters that were found.
     pub(crate) filters: FilterPaths,
+    /// The parts of native filters on this machine.
+    pub(crate) native: NativePlace,
     /// The socket on which CoreDNS reports that it is ready.
     pub(crate) dns_ready: SocketAddr,
     /// The socket on which Envoy queries CoreDNS for the addresses of origins. It stays the same for a whole run,
@@ -56,6 +61,8 @@ pub(crate) struct Generation {
     pub(crate) settings: Settings,
     pub(crate) derived: Derived,
     pub(crate) tree: RenderedTree,
+    /// The engine that runs the filters.
+    pub(crate) engine: Engine,
     /// The destination of the access log.
     pub(super) access_log: Destination,
     /// The inputs at the time of rendering.
@@ -75,6 +82,9 @@ pub(crate) enum GenerateError {
     /// The filter or the authorities are missing.
     #[error(transparent)]
     Locate(#[from] LocateError),
+    /// The native engine cannot run.
+    #[error(transparent)]
+    Engine(#[from] NoNative),
     /// A template failed.
     #[error(transparent)]
     Render(#[from] RenderError),
@@ -85,13 +95,16 @@ impl Generation {
     pub(crate) fn of(loaded: Loaded, machine: &RunContext) -> Result<Self, GenerateError> {
         let Loaded { settings, read, .. } = loaded;
         // Hashed before use, so that a file that changes meanwhile differs later and is read again.
-        let inputs = Inputs::of(&settings, &read, machine.filters.values().map(PathBuf::as_path));
+        let inputs =
+            Inputs::of(&settings, &read, machine.filters.values().chain(&machine.native.module).map(PathBuf::as_path));
+        let engine = Engine::choose(settings.engine, &machine.native)?;
         let derived = derive(&settings, &HostFacts::of_this_machine());
         let artifacts = Artifacts {
             root: machine.root.clone(),
             state: machine.kept.clone(),
             admin: machine.admin.clone(),
             modules: locate::wasm_modules(&machine.filters)?,
+            native: engine.native.clone(),
             host_name: locate::host_name(),
             trusted_ca: locate::trusted_ca()?,
             local_addresses: inputs.addresses().to_vec(),
@@ -115,6 +128,7 @@ impl Generation {
             settings,
             derived,
             tree,
+            engine,
             access_log,
             inputs,
             dns_ready,
@@ -125,6 +139,13 @@ impl Generation {
             told,
         };
         Ok(this.ready_at(machine.dns_ready))
+    }
+
+    /// Says which engine runs the filters, if it is not the usual one.
+    pub(super) fn say_engine(&self) {
+        if self.settings.engine != EngineWish::Wasm {
+            say(Level::Info, &format!("{} filters: {}", self.engine.name(), self.engine.why));
+        }
     }
 
     /// Returns SHA-256 of its configuration file, in hex.
@@ -176,6 +197,7 @@ mod tests {
             dns_metrics: None,
             told: None,
             filters: FilterPaths::new(),
+            native: NativePlace { module: Err(String::new()), envoy: None, calls: None, barred: None },
             dns_ready: socket,
             resolver: socket,
             near: NearSockets::CUSTOMARY,

@@ -11,6 +11,7 @@ use longhaul_observe::report::{RunReport, find};
 use longhaul_render::{ImageSockets, NearSockets};
 
 use super::access_log::Destination;
+use super::engine::{Engine, NativePlace};
 use super::envoy;
 use super::error::RunError;
 use super::generation::{Generation, RunContext};
@@ -131,6 +132,19 @@ fn run_of(file: &Path, state: Option<&Path>) -> Option<RunReport> {
     run.ok().filter(|run| run.file == file)
 }
 
+fn native_here() -> NativePlace {
+    let envoy = locate(&Overridden::default()).ok().map(|located| located.envoy);
+    locate::native_place(envoy, Path::new("/"))
+}
+
+/// Returns the engine that a run of these settings would have, and why.
+///
+/// # Errors
+/// The native engine cannot run, in the words of `run`.
+pub(crate) fn engine_here(settings: &Settings) -> Result<Engine, RunError> {
+    Engine::choose(settings.engine, &native_here()).map_err(|error| RunError::Generate(error.into()))
+}
+
 /// Renders everything without writing it, and counts the files that Envoy would watch.
 fn rendering(loaded: &Loaded) -> Result<(), RunError> {
     let system = |error: std::io::Error| RunError::System(error.to_string());
@@ -144,6 +158,7 @@ fn rendering(loaded: &Loaded) -> Result<(), RunError> {
         dns_metrics: Some(DNS_METRICS.into()),
         told: Some(TOLD.into()),
         filters: locate::filters(&loaded.settings)?,
+        native: native_here(),
         dns_ready,
         resolver,
         near: NearSockets::CUSTOMARY,

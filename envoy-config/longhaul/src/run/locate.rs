@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use longhaul_config::{ImagesWish, Settings};
-use longhaul_render::{FILTERS, Filter, Modules, WasmModule};
+use longhaul_render::{FILTERS, Filter, Modules, NativeModule, WasmModule};
 use sha2::{Digest, Sha256};
+
+use super::engine::NativePlace;
 
 /// Paths of filters, by [`Filter::name`].
 pub(crate) type FilterPaths = BTreeMap<&'static str, PathBuf>;
@@ -142,6 +144,18 @@ pub(crate) fn images(settings: &Settings, overridden: Option<&Path>) -> Result<O
         Err(error) if needed || overridden.is_some() => Err(error),
         Err(_) => Ok(None),
     }
+}
+
+/// Returns the parts of native filters on this machine, with the socket for their own requests in `folder`.
+pub(crate) fn native_place(envoy: Option<PathBuf>, folder: &Path) -> NativePlace {
+    let lookup = Lookup {
+        what: "the module of native filters".to_owned(),
+        file: "longhaul_filters.so".to_owned(),
+        option: None,
+        variable: "LONGHAUL_NATIVE_FILTERS".to_owned(),
+    };
+    let module = find(&lookup, None).map_err(|error| error.to_string());
+    NativePlace { module, envoy, calls: NativeModule::calls_below(folder), barred: None }
 }
 
 fn find(wanted: &Lookup, flag: Option<&Path>) -> Result<PathBuf, LocateError> {

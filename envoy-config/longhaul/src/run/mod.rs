@@ -14,6 +14,7 @@ mod debounce;
 mod diagnosis;
 mod disk_space;
 mod drain;
+mod engine;
 mod envoy;
 mod error;
 mod events;
@@ -57,11 +58,11 @@ pub(crate) use locate::Overridden;
 pub(crate) use log::{Form, Level};
 
 pub(crate) use error::RunError;
-pub(crate) use here::{Fact, OwnSocket, SocketHolder, Weight, facts, own_sockets};
+pub(crate) use here::{Fact, OwnSocket, SocketHolder, Weight, engine_here, facts, own_sockets};
 pub(crate) use supervisor::{Options, run};
 pub(crate) use tree::write_tree;
 
 pub(crate) use bound::{BOUND_COMMAND, COMPANION_COMMAND};
 pub(crate) use generation::{Generation, RunContext};
-pub(crate) use locate::{filters, local_addresses, trusted_ca};
+pub(crate) use locate::{filters, local_addresses, native_place, trusted_ca};
 pub(crate) use log::{flush, say, start};

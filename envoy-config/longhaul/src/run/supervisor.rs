@@ -96,6 +96,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         dns_metrics: Some(DNS_METRICS.into()),
         told: Some(TOLD.into()),
         filters: locate::filters(&loaded.settings)?,
+        native: locate::native_place(Some(located.envoy.clone()), &state.path),
         dns_ready,
         resolver,
         images: ImageSockets::below(&state.path).filter(|_| images.is_some()),
@@ -106,18 +107,15 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     };
     machine.access_log.report(None);
     let generation = Generation::of(loaded, &machine)?;
+    generation.say_engine();
     write_tree(&machine.root, &generation.tree, None)?;
-    let few = [too_few_files(&generation.settings), fewer_urls(&generation.settings, &generation.derived.capacity)];
+    let few = [
+        too_few_files(&generation.settings),
+        fewer_urls(&generation.settings, &generation.derived.capacity),
+        images_stay(&generation, &machine, images.is_some()),
+    ];
     for warning in few.into_iter().flatten() {
         say(Level::Warning, &warning);
-    }
-    if generation.derived.images.on && machine.images.is_none() {
-        let why = if images.is_some() {
-            "the path of the state folder is too long for sockets"
-        } else {
-            "longhaul-images was not found"
-        };
-        say(Level::Warning, &format!("images stay as their origins send them: {why}"));
     }
     let set_up = SetUp::of(&generation.settings);
     let publisher = Publisher::new(&state.path);
@@ -173,6 +171,17 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let outcome = outcome.and_then(|stop| if stop == Stop::Drain { run.drain() } else { Ok(()) });
     let stopped = run.stop(matches!(outcome, Err(RunError::Interrupted)));
     outcome.and(stopped)
+}
+
+/// Returns the warning that images cannot be recoded here, if the file wants it.
+fn images_stay(generation: &Generation, machine: &RunContext, has_program: bool) -> Option<String> {
+    let why = if has_program {
+        "the path of the state folder is too long for sockets"
+    } else {
+        "longhaul-images was not found"
+    };
+    let stay = generation.derived.images.on && machine.images.is_none();
+    stay.then(|| format!("images stay as their origins send them: {why}"))
 }
 
 /// A run. `apply` holds the methods that change it.
@@ -301,6 +310,7 @@ impl Run {
                 }
             }
             self.envoy.tend(&self.generation);
+            self.leave_native_engine();
             self.dns.tend();
             self.images.tend(&self.generation.tree, &self.machine.root);
             self.challenges.tend(&self.generation.settings, self.machine.near);

@@ -6,7 +6,7 @@ use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use crate::support::config::{Config, HTTP, module};
+use crate::support::config::{Config, HTTP, is_native, module};
 use crate::support::dns::Dns;
 use crate::support::envoy::{Envoy, PATIENCE};
 use crate::support::eventually;
@@ -164,6 +164,9 @@ fn another_configuration_is_applied_while_pages_stream_and_the_listeners_stay_as
 
 #[test]
 fn a_filter_that_is_none_is_refused_and_the_old_one_goes_on() {
+    if is_native() {
+        return;
+    }
     let Some(mut world) = World::new() else { return };
     let Some(envoy) = Envoy::start(&world.config) else { return };
     let good = world.config.url_rewrite.clone().unwrap();
@@ -178,6 +181,9 @@ fn a_filter_that_is_none_is_refused_and_the_old_one_goes_on() {
 
 #[test]
 fn a_host_call_that_is_not_on_the_list_is_refused() {
+    if is_native() {
+        return;
+    }
     let Some(world) = World::new() else { return };
     let Some(envoy) = Envoy::start(&world.config) else { return };
     world.page();
@@ -194,6 +200,9 @@ fn a_host_call_that_is_not_on_the_list_is_refused() {
 
 #[test]
 fn a_new_filter_is_another_file_and_a_known_one_is_not_copied_again() {
+    if is_native() {
+        return;
+    }
     let Some(world) = World::new() else { return };
     let tree = world.config.render();
     let configured = tree.get("ecds/url-rewrite.yaml").unwrap();

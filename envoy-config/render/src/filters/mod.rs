@@ -3,7 +3,7 @@
 //!
 //! A filter has one row in [`FILTERS`] and one file beside this one. The row holds the facts that are the same at each
 //! of its positions. A position is one place in Envoy's filter chains, with a configuration of its own. The templates
-//! place the positions (`part/wasm_filter.yaml`).
+//! place the positions (`part/filter.yaml`).
 //!
 //! | filter | edge | remote | ground | hop |
 //! |---|---|---|---|---|
@@ -17,8 +17,8 @@ mod bundling;
 mod cache_admission;
 mod header_compression;
 mod name_budget;
+mod placed;
 pub(super) mod url_rewrite;
-mod wasm;
 
 use std::collections::BTreeMap;
 
@@ -27,9 +27,9 @@ use longhaul_derive::Derived;
 
 use super::artifacts::Artifacts;
 use super::engine::RenderError;
+use placed::OF_EVERY_FILTER;
+pub(super) use placed::PlacedFilter;
 pub(super) use url_rewrite::capabilities_in_a_gateway;
-use wasm::OF_EVERY_FILTER;
-pub(super) use wasm::WasmFilter;
 
 /// Every filter.
 pub const FILTERS: &[Filter] = &[
@@ -46,7 +46,7 @@ pub const FILTERS: &[Filter] = &[
 /// those of the other module.
 const CACHE_VM: &str = "cache-admission";
 
-/// A filter: one wasm module.
+/// A filter: one wasm module, and a name in the native module.
 #[derive(Debug)]
 pub struct Filter {
     /// The name in files, with hyphens: `name-budget`.
@@ -107,7 +107,7 @@ impl Filter {
 }
 
 /// Every position by name, so that a template can test each. None: the position is left out.
-pub(super) type Positions = BTreeMap<&'static str, Option<WasmFilter>>;
+pub(super) type Positions = BTreeMap<&'static str, Option<PlacedFilter>>;
 
 /// Returns the positions of the filters in one configuration.
 ///
@@ -138,13 +138,13 @@ impl Filter {
         position: &Position,
         context: &Context<'_>,
         artifacts: &Artifacts,
-    ) -> Result<Option<WasmFilter>, RenderError> {
+    ) -> Result<Option<PlacedFilter>, RenderError> {
         let Some(module) = artifacts.modules.get(self.name) else { return Ok(None) };
         if !position.roles.contains(&context.settings.role.name()) {
             return Ok(None);
         }
         let configuration = (position.configuration)(context)?;
-        Ok(configuration.map(|json| WasmFilter::new(self, position, &artifacts.root, module, json)))
+        Ok(configuration.map(|json| PlacedFilter::new(self, position, artifacts, module, json)))
     }
 }
 

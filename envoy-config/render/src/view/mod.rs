@@ -93,6 +93,10 @@ pub(super) struct View {
     page_mark: Option<&'static str>,
     /// True if a filter sends requests of its own.
     fetches: bool,
+    /// True if the native module runs the filters.
+    native: bool,
+    /// The Unix socket for such requests of native filters. None: there are none.
+    calls: Option<String>,
     tracing: Option<Spans>,
     /// The labels of the filters' metrics.
     metric_labels: &'static [&'static str],
@@ -265,6 +269,8 @@ impl View {
         let resolvers = upstream::resolvers(settings, artifacts);
         let filters = filters::positions(settings, derived, artifacts)?;
         // Without cache-admission, one slow client could fill the memory. There is no cache then.
+        let bundles = filters.get("bundling").is_some_and(Option::is_some);
+        let calls = settings.fetches() || bundles;
         let admits = filters.get("cache-admission-fetch").is_some_and(Option::is_some);
         Ok(Self {
             root: artifacts.root.display().to_string(),
@@ -304,6 +310,8 @@ impl View {
             access_log: LogTarget::of(settings, &artifacts.access_log),
             page_mark: artifacts.logs_pages(settings).then_some(PAGE_MARK),
             fetches: settings.fetches(),
+            native: artifacts.native.is_some(),
+            calls: artifacts.native.as_ref().filter(|_| calls).map(|native| native.calls.display().to_string()),
             tracing: settings.tracing.map(|tracing| Spans {
                 collector: tracing.collector.to_string(),
                 socket: tracing.collector.into(),

@@ -10,12 +10,12 @@ pub use {all::describe, summary::summary};
 use std::path::PathBuf;
 
 use longhaul_config::diagnostic::{Problem, Report, Severity};
-use longhaul_config::{LoadError, Loaded, load};
+use longhaul_config::{EngineWish, LoadError, Loaded, Settings, load};
 use longhaul_derive::{Derived, HostFacts, derive};
 use longhaul_observe::table::rows;
 
 use super::{ConfigFile, FAILED, Outcome, REFUSED, eprint_report, load_or_refuse, print};
-use crate::run::{Fact, Weight, facts};
+use crate::run::{Fact, Weight, engine_here, facts};
 use crate::terminal::{stderr_has_colours, width};
 
 #[derive(clap::Args)]
@@ -95,8 +95,22 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     print(&format!(
         "{file}: ok, role {}\n{}",
         loaded.settings.role.as_str(),
-        rows(&summary(&loaded.settings, &derived), width())
+        rows(&here_too(&loaded.settings, summary(&loaded.settings, &derived)), width())
     ))
+}
+
+/// Adds the row that depends on this machine's programs: the engine, if it is not the usual one.
+fn here_too(settings: &Settings, mut rows: Vec<(&'static str, String)>) -> Vec<(&'static str, String)> {
+    if settings.engine == EngineWish::Wasm {
+        return rows;
+    }
+    let text = match engine_here(settings) {
+        Ok(engine) if engine.native.is_some() => format!("native: {}; a preview, without a sandbox", engine.why),
+        Ok(engine) => format!("wasm: {}", engine.why),
+        Err(error) => error.to_string(),
+    };
+    rows.insert(rows.len().saturating_sub(1), ("engine", text));
+    rows
 }
 
 fn judge(arguments: &Arguments, loaded: &Loaded) -> (Derived, Findings) {

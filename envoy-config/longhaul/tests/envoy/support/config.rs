@@ -7,7 +7,7 @@ use std::{env, fs};
 use longhaul_config::AccessLog;
 use longhaul_config::load_text;
 use longhaul_derive::{HostFacts, derive};
-use longhaul_render::{Artifacts, ImageSockets, NearSockets, RenderedTree, WasmModule, render};
+use longhaul_render::{Artifacts, ImageSockets, NativeModule, NearSockets, RenderedTree, WasmModule, render};
 use sha2::{Digest, Sha256};
 
 use super::envoy::skip;
@@ -92,6 +92,14 @@ impl Config {
         render_yaml(&self.yaml, self.folder.path(), &self.artifacts())
     }
 
+    /// The native module, if these tests run with it: `LONGHAUL_ENGINE=native`.
+    fn native(&self) -> Option<NativeModule> {
+        is_native().then(|| {
+            let WasmModule { path, sha256 } = built("LONGHAUL_NATIVE_FILTERS", "longhaul_filters.so").unwrap();
+            NativeModule { path, sha256, calls: NativeModule::calls_below(self.folder.path()).unwrap() }
+        })
+    }
+
     pub(crate) fn artifacts(&self) -> Artifacts {
         Artifacts {
             root: self.path("rendered"),
@@ -105,6 +113,7 @@ impl Config {
             .into_iter()
             .filter_map(|(name, module)| Some((name, module?)))
             .collect(),
+            native: self.native(),
             host_name: "box.example.org".to_owned(),
             trusted_ca: self.trusted_ca.clone(),
             local_addresses: self.local_addresses.clone(),
@@ -129,6 +138,11 @@ pub(crate) fn render_yaml(yaml: &str, folder: &Path, artifacts: &Artifacts) -> R
 
 fn url_rewrite() -> Option<WasmModule> {
     built("LONGHAUL_URL_REWRITE", "url_rewrite.wasm")
+}
+
+/// True if these tests run with the native engine. Those about wasm modules then have nothing to test.
+pub(crate) fn is_native() -> bool {
+    env::var_os("LONGHAUL_ENGINE").is_some_and(|engine| engine == "native")
 }
 
 /// A filter that every box has. None if it is not built.

@@ -46,7 +46,10 @@ pub(crate) fn write(tree: &RenderedTree, root: &Path) -> io::Result<()> {
     for module in &tree.modules {
         let to = root.join(&module.to);
         fs::create_dir_all(to.parent().unwrap_or(root))?;
-        fs::copy(&module.from, to)?;
+        // As `longhaul run` does: Envoy has a native module mapped, and an overwritten file would change under it.
+        if !to.is_file() {
+            fs::copy(&module.from, to)?;
+        }
     }
     for (path, text) in tree.in_apply_order() {
         let to = root.join(path);

@@ -1,11 +1,11 @@
-//! One position of a filter, as the template `ecds_wasm.yaml` renders it.
+//! One position of a filter, as the template `ecds_filter.yaml` renders it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
 use super::{Filter, Position};
-use crate::artifacts::WasmModule;
+use crate::artifacts::{Artifacts, WasmModule};
 
 /// The callbacks, host calls and WASI calls that every filter may use: its runtime, configuration, metrics and log, and
 /// the head of a request. Envoy returns an error for a call that neither this list nor the filter's own list allows.
@@ -31,10 +31,12 @@ pub(super) const OF_EVERY_FILTER: &[&str] = &[
 
 /// One position of a filter, with the copy of the module that Envoy loads.
 #[derive(Debug, Serialize)]
-pub(crate) struct WasmFilter {
+pub(crate) struct PlacedFilter {
     name: &'static str,
     /// The VM, and so the shared values, that the position uses.
     vm: &'static str,
+    /// The filter in the native module, if that one runs it.
+    native: Option<&'static str>,
     /// Requests without this header bypass the filter.
     only_with: Option<&'static str>,
     /// The path of the built module.
@@ -51,22 +53,26 @@ pub(crate) struct WasmFilter {
     capabilities: Vec<&'static str>,
 }
 
-impl WasmFilter {
+impl PlacedFilter {
     pub(super) fn new(
         filter: &Filter,
         position: &Position,
-        root: &Path,
-        module: &WasmModule,
+        artifacts: &Artifacts,
+        wasm: &WasmModule,
         configuration: String,
     ) -> Self {
-        let hash: String = module.sha256.chars().take(16).collect();
-        let module_file = format!("filters/{}-{hash}.wasm", filter.name);
+        let short = |sha256: &str| sha256.chars().take(16).collect::<String>();
+        let (from, module_file) = match &artifacts.native {
+            Some(native) => (&native.path, format!("filters/longhaul_filters-{}.so", short(&native.sha256))),
+            None => (&wasm.path, format!("filters/{}-{}.wasm", filter.name, short(&wasm.sha256))),
+        };
         Self {
             name: position.name,
             vm: position.vm.unwrap_or(position.name),
+            native: artifacts.native.is_some().then_some(filter.name),
             only_with: position.only_with,
-            from: module.path.clone(),
-            module: root.join(&module_file).display().to_string(),
+            from: from.clone(),
+            module: artifacts.root.join(&module_file).display().to_string(),
             module_file,
             configuration,
             capabilities: filter.allowed(),
