@@ -185,7 +185,7 @@ def test_a_congestion_control_that_no_kernel_has_points_to_its_line(desk: Desk) 
 
 
 def test_the_output_is_short_fits_the_terminal_and_has_a_form_for_programs(desk: Desk) -> None:
-    path = desk.write()
+    path = desk.write(engine="wasm")
     for columns in (80, 100):
         lines = command("check", path, COLUMNS=str(columns)).stdout.splitlines()
         assert lines[0] == f"{path}: ok, role edge"

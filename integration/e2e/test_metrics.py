@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ PAGE = "http://127.0.0.1:9153/metrics"
 
 AFTER_A_FAILURE = {"coredns_longhaul_healthcheck_failures_total", "coredns_longhaul_reload_failures_total"}
 """Documented as absent before the first failure."""
+IS_NATIVE = os.environ.get("LONGHAUL_ENGINE") == "native"
 
 
 def use(bed: Bed) -> None:
@@ -46,9 +48,11 @@ def live(bed: Bed) -> dict[str, list[set[str]]]:
 
 def documented() -> list[tuple[str, set[str]]]:
     metrics, _, _ = DOCUMENT.read_text().partition("## The access log")
-    # This edge belongs to no pair, has no parent caches and recodes no images.
-    metrics = re.sub(r"^## (?:A pair|Nodes of|Images).*?(?=^## )", "", metrics, flags=re.MULTILINE | re.DOTALL)
+    # This edge belongs to no pair, has no parent caches and recodes no images. It has one engine.
+    others = "A pair|Nodes of|Images" + ("" if IS_NATIVE else "|Native filters")
+    metrics = re.sub(rf"^## (?:{others}).*?(?=^## )", "", metrics, flags=re.MULTILINE | re.DOTALL)
     rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|", metrics, re.MULTILINE)
+    rows = [row for row in rows if not (IS_NATIVE and row[0].startswith("envoy_wasm_"))]
     return [(name, set(re.findall(r"`(\w+)`", labels))) for name, labels in rows]
 
 

@@ -49,8 +49,8 @@ def _product(name: str, variable: str, product: str) -> Path:
 
 
 @cache
-def rendered(role: str) -> dict[str, Tree]:
-    """Returns the filters of a role, by the names of their files."""
+def rendered(role: str, engine: str) -> dict[str, Tree]:
+    """Returns the filters of a role for an engine, by the names of their files."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         authority = Authority(folder)
@@ -62,19 +62,30 @@ def rendered(role: str) -> dict[str, Tree]:
         }[role]
         link = {"rtt": "600ms", "down": "20mbit", "up": "5mbit"}
         done = command(
-            "render", write_config(folder, {"role": role, "link": link, **sections}), "--out", folder / "out"
-        )
+            "render", write_config(folder, {"role": role, "engine": engine, "link": link, **sections}),
+            "--out", folder / "out",
+        )  # fmt: skip
         assert done.returncode == 0, done.stderr
         files = (folder / "out" / "ecds").glob("*.yaml")
         return {file.stem: yaml.safe_load(file.read_text())["resources"][0]["typed_config"] for file in files}
 
 
-def http_filter(role: str, name: str, configuration: Mapping[str, Any] | str, wasm: Path | None = None) -> Tree:
+def http_filter(
+    role: str, name: str, configuration: Mapping[str, Any] | str, wasm: Path | None = None, engine: str = ""
+) -> Tree:
     """Returns the filter in the file `name` of a role, with a configuration of the caller's. The module is that of
-    `make build`, or `wasm`."""
-    config: Tree = json.loads(json.dumps(rendered(role)[name]))
+    `make build`, or `wasm`. The engine is `engine`, or LONGHAUL_ENGINE, or wasm. LONGHAUL_NATIVE_FILTERS names another
+    native module than that of `make build`."""
+    engine = engine or os.environ.get("LONGHAUL_ENGINE", "wasm")
+    config: Tree = json.loads(json.dumps(rendered(role, engine)[name]))
+    text = configuration if isinstance(configuration, str) else json.dumps(configuration)
+    if "dynamic_module_config" in config:
+        config["filter_config"]["value"] = text
+        local = config["dynamic_module_config"]["module"]["local"]
+        local["filename"] = str(wasm or _product(name, "LONGHAUL_NATIVE_FILTERS", "longhaul_filters.so"))
+        return {"name": name, "typed_config": config}
     plugin = config["config"]
-    plugin["configuration"]["value"] = configuration if isinstance(configuration, str) else json.dumps(configuration)
+    plugin["configuration"]["value"] = text
     code = plugin["vm_config"]["code"]["local"]
     module, _, _ = Path(code["filename"]).stem.rpartition("-")
     code["filename"] = str(wasm or envoy_and_filter(module)[1])
@@ -187,9 +198,10 @@ class Envoy:
 
     def counters(self, filter_name: str) -> dict[str, int]:
         """Returns the counters of a filter by name, without their prefix."""
+        # Those of a native filter in a cluster begin with the cluster's name.
         prefix = f"wasmcustom.longhaul_{filter_name}_"
-        found = json.loads(self.admin(f"/stats?format=json&type=Counters&filter=^{re.escape(prefix)}"))["stats"]
-        return {one["name"].removeprefix(prefix): one["value"] for one in found if "name" in one}
+        found = json.loads(self.admin(f"/stats?format=json&type=Counters&filter={re.escape(prefix)}"))["stats"]
+        return {one["name"].partition(prefix)[2]: one["value"] for one in found if "name" in one}
 
     def close(self) -> None:
         """Ends it."""

@@ -49,7 +49,12 @@ def gateway_config(
 
 
 def write_config(folder: Path, config: Mapping[str, Any], steered: Sequence[str] = ()) -> Path:
-    """Writes longhaul.yaml, with one section per line (JSON values are YAML), and its allowlist."""
+    """Writes longhaul.yaml, with one section per line (JSON values are YAML), and its allowlist.
+
+    `LONGHAUL_ENGINE` is the engine of a file that names none.
+    """
+    if "engine" not in config and (engine := os.environ.get("LONGHAUL_ENGINE")):
+        config = {**config, "engine": engine}
     (folder / STEERED).write_text("".join(f"{name}\n" for name in steered))
     path = folder / "longhaul.yaml"
     path.write_text("".join(f"{key}: {json.dumps(value)}\n" for key, value in config.items()))

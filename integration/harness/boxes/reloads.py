@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import re
 import shutil
 import ssl
@@ -121,6 +122,11 @@ class _OwnName(http.client.HTTPSConnection):
         self.sock = self._trust.wrap_socket(self.sock, server_hostname=OWN)
 
 
+IS_NATIVE = os.environ.get("LONGHAUL_ENGINE") == "native"
+MODULE = "longhaul_filters.so" if IS_NATIVE else "url_rewrite.wasm"
+"""The module that the box replaces."""
+
+
 class Box:
     """A running desk with TLS and its own filter, and its changes. A change returns once it is applied or refused."""
 
@@ -128,8 +134,8 @@ class Box:
         self.desk = desk
         self.authority = Authority(desk.folder)
         self.tls = free_ports(1)[0]
-        self.module = desk.etc / "url_rewrite.wasm"
-        shutil.copyfile(built("url_rewrite.wasm"), self.module)
+        self.module = desk.etc / MODULE
+        shutil.copyfile(built(MODULE), self.module)
         self._renew()
         self.sections: dict[str, Any] = {
             "proxy": {**desk.config["proxy"], "secure_names": [OWN]},
@@ -142,7 +148,7 @@ class Box:
     @contextmanager
     def running(self) -> Iterator[Box]:
         """Longhaul runs."""
-        other = {"LONGHAUL_URL_REWRITE": str(self.module)}
+        other = {"LONGHAUL_NATIVE_FILTERS" if IS_NATIVE else "LONGHAUL_URL_REWRITE": str(self.module)}
         with Pep(self.desk.write(**self.sections), self.desk.folder, environment=other) as self._pep:
             yield self
 
@@ -176,9 +182,9 @@ class Box:
         self._taken(self._renew)
 
     def exchange_filter(self, mark: bytes) -> None:
-        """Writes another .wasm. A custom section changes its bytes and nothing that it does."""
-        section = b"\x00" + bytes([1 + len(mark), len(mark)]) + mark
-        self._taken(lambda: self._put("url_rewrite.wasm", built("url_rewrite.wasm").read_bytes() + section))
+        """Writes another module. A custom section of a .wasm, or bytes behind a .so, change nothing that it does."""
+        section = mark if IS_NATIVE else b"\x00" + bytes([1 + len(mark), len(mark)]) + mark
+        self._taken(lambda: self._put(MODULE, built(MODULE).read_bytes() + section))
 
     def break_file(self, name: str, broken: Callable[[bytes], bytes], complaint: str) -> None:
         """Breaks a file, which is refused with `complaint`. Then restores the good one."""
@@ -245,6 +251,6 @@ BROKEN: list[tuple[str, Callable[[bytes], bytes], str]] = [
     ("longhaul.yaml", lambda good: good + b"}:{\n", "longhaul.yaml:"),
     ("longhaul.yaml", lambda good: good.replace(b"role: ", b"roll: 1\nrole: ", 1), "unknown key `roll`"),
     ("own.pem", lambda _: b"-----BEGIN CERTIFICATE-----\nbroken\n-----END CERTIFICATE-----\n", "own.pem"),
-    ("url_rewrite.wasm", lambda good: good[: len(good) // 2], "refuses it"),
+    (MODULE, lambda good: good[: len(good) // 2], "does not load the module" if IS_NATIVE else "refuses it"),
     ("longhaul.yaml", lambda good: good.replace(b'"target": "http"', b'"target": "moon"'), "moon"),
 ]

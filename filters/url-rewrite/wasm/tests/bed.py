@@ -53,12 +53,14 @@ def chunked(pieces: list[bytes], *headers: str, kind: str = "text/html") -> list
 class Envoy(filters.Envoy):
     """Envoy with the filter, one worker, in front of one origin."""
 
-    def __init__(self, origin: Origin, config: dict | str = CONFIG, wasm: Path | None = None) -> None:
+    def __init__(
+        self, origin: Origin, config: dict | str = CONFIG, module: Path | None = None, engine: str = ""
+    ) -> None:
         super().__init__(
             filters.bootstrap(
                 "origin",
                 filters.address(origin.port),
-                [filters.http_filter("edge", "url-rewrite", config, wasm)],
+                [filters.http_filter("edge", "url-rewrite", config, module, engine)],
                 manager={
                     "http_protocol_options": {"accept_http_10": True, "enable_trailers": True},
                     "upgrade_configs": [{"upgrade_type": "websocket"}],

@@ -500,12 +500,41 @@ class AfterAPanic(unittest.TestCase):
     def test_the_filter_is_back_for_the_next_page_and_the_log_says_where_it_was(self):
         origin = Origin(Answer([ok(PAGE)]))
         self.addCleanup(origin.close)
-        envoy = Envoy(origin, wasm=Path(PANICKING))
+        envoy = Envoy(origin, module=Path(PANICKING), engine="wasm")
         self.addCleanup(envoy.close)
         self.assertEqual(envoy.get(PAGE_HOST).body, MOVED)
         self.assertNotEqual(envoy.get(PAGE_HOST, "/", "x-panic-for-tests: 1").status, 200)
         wait_for("the filter to be back", lambda: envoy.get(PAGE_HOST).body == MOVED)
         self.assertIn("asked to panic by x-panic-for-tests", envoy.log)
+
+
+PANICKING_NATIVE = os.environ.get("LONGHAUL_NATIVE_PANIC", "")
+
+
+@unittest.skipUnless(PANICKING_NATIVE, "LONGHAUL_NATIVE_PANIC names no native build with --features panic-for-tests")
+class AfterANativePanic(unittest.TestCase):
+    """A panic in the module that runs in Envoy's own process."""
+
+    def test_a_panic_costs_one_stream_and_is_counted_and_logged_once(self):
+        gate = threading.Event()
+        origin = Origin(Answer(chunked([PAGE, b"<p>the end"]), [gate]))
+        self.addCleanup(origin.close)
+        self.addCleanup(gate.set)
+        envoy = Envoy(origin, module=Path(PANICKING_NATIVE), engine="native")
+        self.addCleanup(envoy.close)
+        pages: list[bytes] = []
+        in_flight = threading.Thread(target=lambda: pages.append(envoy.get(PAGE_HOST).body))
+        in_flight.start()
+        wait_for("the page to be in flight", lambda: len(origin.requests) == 1)
+        for _ in range(3):
+            self.assertEqual(envoy.get(PAGE_HOST, "/", "x-panic-for-tests: 1").status, 500)
+        self.assertEqual(len(origin.requests), 1)
+        gate.set()
+        in_flight.join()
+        self.assertEqual(pages, [MOVED + b"<p>the end"])
+        self.assertEqual(envoy.get(PAGE_HOST).body, MOVED + b"<p>the end")
+        self.assertEqual(envoy.metric("panics_total"), 3)
+        self.assertEqual(envoy.log.count("asked to panic by x-panic-for-tests"), 1, envoy.log)
 
 
 if __name__ == "__main__":
