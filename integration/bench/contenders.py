@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bench.envoy import TARGET, bootstrap
@@ -242,10 +243,10 @@ ProxyHTMLLinks body background
 # ---------------------------------------------------------------------------------------------------------- Envoy
 
 
-def simple_envoy(track: CoreTrack, folder: Path, port: int, wasm: Path | None) -> Command:
+def simple_envoy(track: CoreTrack, folder: Path, port: int, module: Path | None, engine: str = "wasm") -> Command:
     """Envoy with one listener and one cluster."""
     configuration = folder / "envoy.json"
-    configuration.write_text(bootstrap(port, track.origin, wasm))
+    configuration.write_text(bootstrap(port, track.origin, module, engine))
     return [*envoy_command(), "-c", configuration]
 
 
@@ -256,10 +257,10 @@ def envoy_command() -> list[str | Path]:
     return [envoy, "--concurrency", "1", "--disable-hot-restart", "-l", "error"]
 
 
-def rendered_edge(track: CoreTrack, folder: Path, port: int, programs: Path | None = None) -> Command:
+def rendered_edge(track: CoreTrack, folder: Path, port: int, programs: Path | None = None, **changes: str) -> Command:
     """Renders a common configuration: content encodings, cache and guard around the filter.
 
-    `programs` is the folder of another build.
+    `programs` is the folder of another build. `changes` are further keys.
     """
     wasm = programs / track.wasm.name if programs else track.wasm
     tls, dns, metrics = free_ports(3)
@@ -277,6 +278,7 @@ def rendered_edge(track: CoreTrack, folder: Path, port: int, programs: Path | No
             "map": {page.host: f"{track.origin[0]}:{track.origin[1]}" for page in track.pages},
         },
         rewrite={"level": "safe", "target": "https"},
+        **changes,
     ), steered=[page.host for page in track.pages])  # fmt: skip
     return rendered(config, folder / "rendered", programs or dist(), LONGHAUL_URL_REWRITE=str(wasm))
 
@@ -293,7 +295,8 @@ def rendered(config: Path, out: Path, programs: Path, **environment: str) -> Com
 
 EDGE = OneCore("edge", rendered_edge)
 """The rendered edge as a contender."""
-
+NATIVE_EDGE = OneCore("native_edge", partial(rendered_edge, engine="native"))
+"""The same edge with native filters."""
 
 PLAIN_ENVOY = OneCore("plain_envoy", lambda track, folder, port: simple_envoy(track, folder, port, None))
 """Envoy without the filter: it replaces nothing."""
@@ -301,6 +304,11 @@ NGINX = OneCore("nginx", passing_nginx, lacks("nginx", "nginx"))
 """nginx as a proxy that changes nothing: what another program needs for the same work."""
 FILTER = OneCore("filter", lambda track, folder, port: simple_envoy(track, folder, port, track.wasm))
 """Envoy with the filter and nothing else."""
+NATIVE_FILTER = OneCore(
+    "native_filter",
+    lambda track, folder, port: simple_envoy(track, folder, port, built("longhaul_filters.so"), "native"),
+)
+"""The same filter as machine code in Envoy's process."""
 
 PUT_BACK = OneCore("put_back", lambda track, folder, port: simple_envoy(track, folder, port, track.put_back))
 """Envoy with a filter that puts pages back unchanged, and nothing else."""
@@ -311,6 +319,8 @@ ALL = (
     PLAIN_ENVOY,
     PUT_BACK,
     FILTER,
+    NATIVE_FILTER,
     EDGE,
+    NATIVE_EDGE,
 )
 """In the order of the table. A peer may be absent, but Longhaul's own may not."""

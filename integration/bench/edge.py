@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.contenders import EDGE, NGINX, PLAIN_ENVOY, CoreTrack, OneCore, Running
+from bench.contenders import EDGE, NATIVE_EDGE, NGINX, PLAIN_ENVOY, CoreTrack, OneCore, Running
 from bench.edge_objects import (
     HOST,
     KEPT,
@@ -51,6 +51,7 @@ TARGETS = [
     at_most("reload_failed_requests", 0),
     at_least("rps_vs_plain_envoy", 0.6),
     at_least("instructions_vs_plain_envoy", 0.6),
+    at_least("native_object_vs_plain_envoy", 0.56),
     at_least("cache_hit_rps_vs_squid", 1.2),
     at_most("text_hit_cpu_vs_miss", 0.3),
     at_most("idle_connection_kib", 16.0),
@@ -96,7 +97,7 @@ class Bench:
         self.track = track
         self.absent: dict[str, str] = {}
         self.contenders: dict[str, Running] = {}
-        for contender in (NGINX, PLAIN_ENVOY, EDGE, SQUID):
+        for contender in (NGINX, PLAIN_ENVOY, EDGE, NATIVE_EDGE, SQUID):
             if reason := contender.missing():
                 self.absent[contender.name] = reason
                 print(f"absent: {contender.name}: {reason}", flush=True)
@@ -129,7 +130,8 @@ class Bench:
 
     def requests(self) -> dict[str, float | None]:
         """Returns requests a second of one core, for objects past the cache and for cached objects."""
-        runs = [("nginx", OBJECT), ("plain_envoy", OBJECT), ("edge", OBJECT), ("edge", HIT), ("squid", HIT)]
+        ours = [(name, kind) for name in ("edge", "native_edge") for kind in (OBJECT, HIT)]
+        runs = [("nginx", OBJECT), ("plain_envoy", OBJECT), *ours, ("squid", HIT)]
         runs = [(name, kind) for name, kind in runs if name in self.contenders]
         self._check(runs)
         rates: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -150,6 +152,8 @@ class Bench:
         figures: dict[str, float | None] = {
             "rps_vs_plain_envoy": ratio(cpu["plain_envoy", "object"], cpu["edge", "object"]),
             "by_clock_rps_vs_plain_envoy": ratio(rates["edge", "object"], rates["plain_envoy", "object"]),
+            "native_object_vs_plain_envoy": ratio(cpu["plain_envoy", "object"], cpu["native_edge", "object"]),
+            "native_hit_cpu_vs_wasm": ratio(cpu["native_edge", "hit"], cpu["edge", "hit"]),
             "cache_hit_rps_vs_squid": None,
         }
         if "squid" in self.contenders:
@@ -165,6 +169,7 @@ class Bench:
             (NGINX, [OBJECT], ["-g", "master_process off;"]),
             (PLAIN_ENVOY, [OBJECT], []),
             (EDGE, [OBJECT, HIT], []),
+            (NATIVE_EDGE, [OBJECT, HIT], []),
         ]
         for contender, kinds, options in servers:
             if contender.missing():
@@ -187,6 +192,8 @@ class Bench:
         return {
             "instructions_vs_plain_envoy": plain / costs["edge", "object"],
             "hit_instructions_vs_plain_envoy": plain / costs["edge", "hit"],
+            "native_instructions_vs_plain_envoy": plain / costs["native_edge", "object"],
+            "native_hit_instructions_vs_plain_envoy": plain / costs["native_edge", "hit"],
             "nginx_instructions_vs_plain_envoy": plain / costs["nginx", "object"]
             if ("nginx", "object") in costs
             else None,

@@ -26,13 +26,13 @@ CONFIGURATION = {
 }
 
 
-def bootstrap(port: int, origin: tuple[str, int], wasm: Path | None) -> str:
+def bootstrap(port: int, origin: tuple[str, int], module: Path | None, engine: str) -> str:
     """Returns Envoy's configuration. Without a module it has no filter."""
     return json.dumps(
         filters.bootstrap(
             "origin",
             filters.address(origin[1], origin[0]),
-            [filters.http_filter("edge", "url-rewrite", CONFIGURATION, wasm)] if wasm else [],
+            [filters.http_filter("edge", "url-rewrite", CONFIGURATION, module, engine)] if module else [],
             listen=port,
             buffers=(LISTENER_BUFFER_BYTES, CLUSTER_BUFFER_BYTES),
         )

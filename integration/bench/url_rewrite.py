@@ -40,6 +40,8 @@ TARGETS = [
     at_most("first_byte_added_ms", 1.0),
     at_most("memory_per_page_kib", 128.0),
     at_least("non_html_rps_vs_plain_envoy", 0.85),
+    at_least("native_throughput_vs_sub_filter", 0.62),
+    at_most("native_page_cpu_vs_wasm", 0.8),
 ]
 
 QUICK = bool(os.environ.get("QUICK"))
@@ -132,7 +134,8 @@ class Bench:
         print(f"\n{table(rows)}\n", flush=True)
         literal = [page.file.read_bytes().count(b"http://") for page in self.track.pages]
         for name, wanted in [
-            ("filter", counts["native"]), ("edge", counts["native"]), ("sub_filter", literal),
+            *((name, counts["native"]) for name in ("filter", "native_filter", "edge", "native_edge")),
+            ("sub_filter", literal),
         ]:  # fmt: skip
             if name in counts and counts[name] != wanted:
                 raise RuntimeError(f"{name} replaced {counts[name]} URLs where {wanted} were to be")
@@ -179,10 +182,10 @@ class Bench:
                 for name in names
             }
 
-        def versus(peer: str, speeds: dict[tuple[str, str], list[float]]) -> float | None:
+        def versus(peer: str, speeds: dict[tuple[str, str], list[float]], ours: str = "filter") -> float | None:
             if peer not in names:
                 return None
-            return geometric_mean(ratio(speeds["filter", one.name], speeds[peer, one.name]) for one in self.track.pages)
+            return geometric_mean(ratio(speeds[ours, one.name], speeds[peer, one.name]) for one in self.track.pages)
 
         figures = {
             f"throughput_vs_{peer}": versus(peer, core) for peer in ("sub_filter", "mod_proxy_html", "plain_envoy")
@@ -190,7 +193,12 @@ class Bench:
         by_clock = {
             f"by_clock_vs_{peer}": versus(peer, wall) for peer in ("sub_filter", "mod_proxy_html", "plain_envoy")
         }
-        share = {"share_of_ceiling": versus("put_back", core)}
+        share = {
+            "share_of_ceiling": versus("put_back", core),
+            "native_throughput_vs_sub_filter": versus("sub_filter", core, "native_filter"),
+            "native_page_cpu_vs_wasm": versus("native_filter", core),
+            "native_edge_page_cpu_vs_wasm": versus("native_edge", core, "edge"),
+        }
         return {**figures, **share, **by_clock, **self.native_figures(core)}
 
     def native_figures(self, core: dict[tuple[str, str], list[float]]) -> dict[str, float | None]:
@@ -229,6 +237,7 @@ class Bench:
         rates: dict[tuple[str, str], list[float]] = defaultdict(list)
         cpu: dict[tuple[str, str], list[float]] = defaultdict(list)
         runs = [("plain_envoy", "passing"), ("put_back", "passing"), ("filter", "passing"), ("filter", "moved")]
+        runs.append(("native_filter", "passing"))
         runs = [("sub_filter", "passing"), *runs] if "sub_filter" in self.contenders else runs
         for number in range(ROUNDS):
             for name, kind in turned(runs, number):
@@ -251,6 +260,7 @@ class Bench:
         return {
             "non_html_rps_vs_plain_envoy": ratio(cpu[plain], cpu["filter", "passing"]),
             "non_html_rps_vs_put_back": ratio(cpu["put_back", "passing"], cpu["filter", "passing"]),
+            "native_non_html_rps_vs_plain_envoy": ratio(cpu[plain], cpu["native_filter", "passing"]),
             "moved_object_rps_vs_plain_envoy": ratio(cpu[plain], cpu["filter", "moved"]),
             "non_html_by_clock_vs_plain_envoy": ratio(rates["filter", "passing"], rates[plain]),
         }

@@ -69,4 +69,4 @@ fn report(outcome: Result<(), HostError>) {
     }
 }
 
-filter_host::entry_point!(PutBack);
+filter_host::entry_point!(crate::PutBack);
