@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from e2e.bed import made_to_order
-from harness.boxes.pair import GROUND_NAME, REDIRECTS, REMOTE_NAME, Ends, Pair, pair
+from harness.boxes.pair import FAIR, GROUND_NAME, REDIRECTS, REMOTE_NAME, Ends, Pair, pair
 from harness.browsers.chromium import browser
 from harness.clients.commands import Curl, DnsAnswer, dig
 from harness.host.artifacts import need_commands
@@ -148,7 +148,7 @@ def standing_pair(
         line = stack.enter_context(Line(folder, profile, seed=1, changes=link))
         origins = stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
         ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
-        setting, trusted = links.link(profile).setting, authority.files.cert
+        setting, trusted = FAIR | links.link(profile).setting, authority.files.cert
         both = stack.enter_context(pair(folder, ends, setting, trusted=trusted, steered=steered, **split))
         stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
         yield PairBed(folder, line, site, origins, authority, both)

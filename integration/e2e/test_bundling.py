@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from e2e.bed import made_to_order
-from harness.boxes.pair import REDIRECTS, Ends, Pair, pair
+from harness.boxes.pair import FAIR, REDIRECTS, Ends, Pair, pair
 from harness.browsers.chromium import Load, browser
 from harness.clients.commands import Curl
 from harness.host.artifacts import need_commands
@@ -25,7 +25,7 @@ from harness.net.authority import Authority
 from harness.net.topology import RESOLVER, SITES
 from harness.origins.program import Origins, Site
 
-LINK = {"rtt": "600ms", "down": "20mbit", "up": "5mbit"}
+LINK = FAIR | {"rtt": "600ms", "down": "20mbit", "up": "5mbit"}
 RTT_MS = 600
 WWW, IMAGES, LAB = "www.bundle.test", "images.bundle.test", "lab.bundle.test"
 PICTURES = 20

@@ -6,8 +6,9 @@ import json
 import re
 import statistics
 import subprocess
+import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from harness.lab import watches
 from harness.lab.line import FAR, NEAR_HOME
 from harness.net.namespaces import Namespace
 from harness.net.topology import FORBIDDEN
+
+RTO_MAX = Path("/proc/sys/net/ipv4/tcp_rto_max_ms")
 
 DOCUMENT = REPOSITORY / "envoy-config" / "METRICS.md"
 
@@ -304,6 +307,24 @@ def test_a_download_outlives_an_outage(warm: PairBed, seconds: int) -> None:
         answer = warm.curl.get(made_to_order(LAB, size=4_000_000), timeout_s=60 + 2 * seconds)
         outage.result()
     assert (answer.status, len(answer.body), answer.problem) == (200, 4_000_000, "")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not RTO_MAX.exists(), reason="Linux before 6.15 bounds no wait before a retransmission")
+def test_after_an_outage_nobody_waits_for_the_doubled_timers_of_old_connections(warm: PairBed) -> None:
+    url = made_to_order(LAB, size=1000)
+    assert warm.curl.get(url).status == 200
+    assert warm.line.link
+    warm.line.link.outage("40s drop")
+    with ThreadPoolExecutor(8) as pool:
+        # Their packets are lost, so the timers double.
+        meanwhile = [pool.submit(warm.curl.get, f"{url}&n={number}", timeout_s=90) for number in range(8)]
+        time.sleep(40)
+        began = time.monotonic()
+        assert warm.curl.get(f"{url}&n=after", timeout_s=90).status == 200
+        # The bound of this link is 5 s. Without one, this took up to 27 s.
+        assert time.monotonic() - began < 8
+        wait([*meanwhile])
 
 
 def test_chromium_loads_http_and_https_pages_through_the_pair(warm: PairBed) -> None:

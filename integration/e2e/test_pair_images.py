@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.boxes.pair import REDIRECTS, Ends, Pair, pair
+from harness.boxes.pair import FAIR, REDIRECTS, Ends, Pair, pair
 from harness.browsers.chromium import browser
 from harness.clients.commands import Curl
 from harness.host.artifacts import built, need_commands
@@ -20,7 +20,7 @@ from harness.net.topology import RESOLVER, SITES
 from harness.origins.program import Origins, Site
 from harness.pictures.photos import DRAWING, HEIGHT, PHOTO, WIDTH, is_webp, write_images
 
-LINK = {"rtt": "100ms", "down": "20mbit", "up": "5mbit"}
+LINK = FAIR | {"rtt": "100ms", "down": "20mbit", "up": "5mbit"}
 WWW = "www.images.test"
 CHROMIUM = "Accept: image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8"
 OLD = "Accept: image/png,image/*;q=0.8,*/*;q=0.5"

@@ -147,6 +147,7 @@ mod tests {
             up: rate(down_kbit),
             price: Price::Free,
             mtu: None,
+            fill: crate::Fill::Auto,
         })
     }
 
@@ -178,7 +179,7 @@ mod tests {
     fn deltas_pay_where_bytes_take_time_or_money() {
         let link = |rtt_ms, kbit: u64, price| {
             let rate = Rate { bits_per_second: kbit * 1000 };
-            Link { rtt: Duration::from_millis(rtt_ms), down: rate, up: rate, price, mtu: None }
+            Link { rtt: Duration::from_millis(rtt_ms), down: rate, up: rate, price, mtu: None, fill: crate::Fill::Auto }
         };
         for (rtt_ms, kbit, pays) in
             [(600, 20_000, false), (40, 100_000, false), (80, 8_000, true), (700, 2_000, true), (600, 56, true)]

@@ -230,7 +230,14 @@ mod tests {
 
     fn link(rtt_ms: u64, down_kbit: u64) -> Link {
         let down = Rate { bits_per_second: down_kbit * 1000 };
-        Link { rtt: Duration::from_millis(rtt_ms), down, up: down, price: Price::Free, mtu: None }
+        Link {
+            rtt: Duration::from_millis(rtt_ms),
+            down,
+            up: down,
+            price: Price::Free,
+            mtu: None,
+            fill: longhaul_config::Fill::Auto,
+        }
     }
 
     fn levels(rtt_ms: u64, down_kbit: u64) -> (u8, u8) {

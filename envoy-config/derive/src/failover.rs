@@ -201,7 +201,14 @@ mod tests {
 
     fn link(rtt: Duration, up: u64) -> Link {
         let down = Rate { bits_per_second: 20_000_000 };
-        Link { rtt, down, up: Rate { bits_per_second: up }, price: Price::Free, mtu: None }
+        Link {
+            rtt,
+            down,
+            up: Rate { bits_per_second: up },
+            price: Price::Free,
+            mtu: None,
+            fill: longhaul_config::Fill::Auto,
+        }
     }
 
     fn of(grounds: u16, when_down: WhenDown) -> Failover {

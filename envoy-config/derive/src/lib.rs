@@ -11,6 +11,7 @@ mod failover;
 mod host;
 mod images;
 mod intervals;
+mod neighbours;
 mod packets;
 mod retransmission;
 mod table;
@@ -26,6 +27,7 @@ pub use {
     failover::{Ejection, Failover},
     host::{CongestionControls, HostFacts},
     images::ImagesChoice,
+    neighbours::{Limit, Neighbours, Unshared},
     packets::Packets,
     table::{Derived, LOOKUPS_AT_ONCE, derive, offers_http3},
     target::{TargetChoice, TargetKind},

@@ -12,6 +12,7 @@ use super::failover::Failover;
 use super::host::{CongestionControls, HostFacts};
 use super::images::ImagesChoice;
 use super::intervals::Intervals;
+use super::neighbours::Neighbours;
 use super::packets::Packets;
 use super::retransmission;
 use super::target::{TargetChoice, TargetKind, choose};
@@ -64,6 +65,8 @@ pub struct Derived {
     pub failover: Option<Failover>,
     /// The connections or streams that a remote opens in advance. None at other boxes.
     pub warm: Option<Warm>,
+    /// The shares of the link.
+    pub neighbours: Neighbours,
     /// The levels of the compressors towards clients.
     pub compression: Compressors,
     /// The kind and the authorities of the targets of moved URLs, and the reason for the choice.
@@ -111,7 +114,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let mut table = Table { settings, rows: Vec::new() };
     let model = LinkModel::of(&settings.link);
     let target = choose(settings, &model);
-    let Link { rtt, down, up, price: _, mtu: _ } = settings.link;
+    let Link { rtt, down, up, price: _, mtu: _, fill: _ } = settings.link;
     let rtt_text = show_duration(rtt);
     let intervals = Intervals::of(&settings.link, &settings.role);
 
@@ -296,6 +299,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         intervals,
         timers,
         bounds,
+        neighbours: Neighbours::of(settings),
         packets: settings.link.mtu.map(Packets::of),
         retransmission: retransmission::bound(&settings.link, host),
         images: ImagesChoice::of(settings),
@@ -522,7 +526,6 @@ fn round_up_to_seconds(time: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use super::super::capacity::Reasoned;
     use super::*;
 
     const KIB: u64 = 1 << 10;

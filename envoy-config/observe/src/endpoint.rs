@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,15 @@ impl Endpoint {
         match self {
             Self::Tcp(socket) => page_at(*socket, path).ok_or(NoPage::Absent),
             Self::Unix(socket) => unix_http::get(socket, path),
+        }
+    }
+
+    /// Returns the status of the response at `path`. None: it did not come within `patience`. A run listens at Unix sockets
+    /// alone.
+    pub fn status(&self, path: &str, patience: Duration) -> Option<u16> {
+        match self {
+            Self::Tcp(_) => None,
+            Self::Unix(socket) => unix_http::status(socket, path, patience),
         }
     }
 

@@ -32,7 +32,8 @@ pub enum NoPage {
 
 /// Returns the page at `target`, such as `/stats?filter=x`.
 pub(crate) fn get(socket: &Path, target: &str) -> Result<String, NoPage> {
-    let mut response = agent(socket).get(format!("{ORIGIN}{target}")).call().map_err(|error| NoPage::of(&error))?;
+    let mut response =
+        agent(socket, TIMEOUT).get(format!("{ORIGIN}{target}")).call().map_err(|error| NoPage::of(&error))?;
     if response.status() != 200 {
         return Err(NoPage::Absent);
     }
@@ -42,7 +43,13 @@ pub(crate) fn get(socket: &Path, target: &str) -> Result<String, NoPage> {
 
 /// Sends an order without a body. Returns true if it was accepted.
 pub(crate) fn post(socket: &Path, target: &str) -> bool {
-    agent(socket).post(format!("{ORIGIN}{target}")).send_empty().is_ok_and(|response| response.status() == 200)
+    agent(socket, TIMEOUT).post(format!("{ORIGIN}{target}")).send_empty().is_ok_and(|response| response.status() == 200)
+}
+
+/// Returns the status of the response at `target`. None: it did not come within `patience`.
+pub(crate) fn status(socket: &Path, target: &str, patience: Duration) -> Option<u16> {
+    let response = agent(socket, patience).get(format!("{ORIGIN}{target}")).call().ok()?;
+    Some(response.status().as_u16())
 }
 
 impl NoPage {
@@ -54,9 +61,9 @@ impl NoPage {
     }
 }
 
-fn agent(socket: &Path) -> ureq::Agent {
+fn agent(socket: &Path, patience: Duration) -> ureq::Agent {
     let config = ureq::config::Config::builder()
-        .timeout_global(Some(TIMEOUT))
+        .timeout_global(Some(patience))
         .proxy(None)
         .max_redirects(0)
         .http_status_as_error(false)

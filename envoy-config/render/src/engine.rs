@@ -85,6 +85,10 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/host_routes.yaml", include_str!("../templates/part/host_routes.yaml.j2")),
     ("part/untrue_when_compressed.yaml", include_str!("../templates/part/untrue_when_compressed.yaml.j2")),
     ("part/filter.yaml", include_str!("../templates/part/filter.yaml.j2")),
+    ("part/share.yaml", include_str!("../templates/part/share.yaml.j2")),
+    ("part/share_listeners.yaml", include_str!("../templates/part/share_listeners.yaml.j2")),
+    ("part/share_of_client.yaml", include_str!("../templates/part/share_of_client.yaml.j2")),
+    ("part/tenant.yaml", include_str!("../templates/part/tenant.yaml.j2")),
     ("part/socket_options.yaml", include_str!("../templates/part/socket_options.yaml.j2")),
 ];
 

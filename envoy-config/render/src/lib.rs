@@ -45,7 +45,11 @@ pub use {
     guard::{Guard, Refused},
     images::FILE as IMAGES_FILE,
     tree::{ModuleCopy, RenderedTree},
-    view::{PAGE_MARK, pair::HANDSHAKE_MARK},
+    view::{
+        PAGE_MARK,
+        pair::HANDSHAKE_MARK,
+        share::{NAMES_KEY, names_socket},
+    },
 };
 
 use engine::Engine;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import ssl
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,8 @@ GROUND_NAME = "ground.example.org"
 PIPE_PORT = 8443
 BYTES_ALPN = "longhaul-bytes"
 """The protocol of connections that carry clients' bytes."""
+FAIR = {"fill": "auto"}
+"""The part of `link` that `pair init` writes beside the rates: an equal share for each client."""
 REDIRECTS = (
     *(f"tcp dport {port} redirect to :{port}" for port in (80, 443, 53)),
     "udp dport 53 redirect to :53",
@@ -79,6 +82,15 @@ class Pair:
     def until_piped(self) -> None:
         """Waits until there is a pipe."""
         wait_for("the pipe", lambda: self.connections("pipe")["active"] >= 1, timeout_s=60, interval_s=0.2)
+
+    def until_names_cross(self) -> None:
+        """Waits until both ends agree that the remote names its clients to the ground."""
+
+        def agreed() -> bool:
+            entries = json.loads(self.remote.admin("/runtime"))["entries"]
+            return entries.get("longhaul.names_clients", {}).get("final_value") == "100"
+
+        wait_for("the agreement about names of clients", agreed, timeout_s=60, interval_s=0.2)
 
     @contextmanager
     def without_ground(self) -> Iterator[None]:

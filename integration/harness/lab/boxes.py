@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.boxes.bed import PROXY_NAME, Bed
-from harness.boxes.pair import GROUND_NAME, REDIRECTS, REMOTE_NAME, Ends, pair
+from harness.boxes.pair import FAIR, GROUND_NAME, REDIRECTS, REMOTE_NAME, Ends, pair
 from harness.boxes.pep import Pep
 from harness.host.artifacts import built, need_commands, need_root
 from harness.net.authority import Authority
@@ -100,7 +100,7 @@ def pair_of_boxes(
     signer = authority or Authority(folder)
     with _line(folder, names, profile, signer) as line, ExitStack() as stack:
         ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
-        setting = links.link(profile).setting
+        setting = FAIR | links.link(profile).setting
         both = stack.enter_context(pair(folder, ends, setting, trusted=signer.files.cert, steered=steered, **changes))
         stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
         both.until_piped()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.boxes.pair import REDIRECTS, Ends, pair
+from harness.boxes.pair import FAIR, REDIRECTS, Ends, pair
 from harness.boxes.pep import Pep, gateway_config, write_config
 from harness.host.processes import Child
 from harness.net.authority import Authority
@@ -104,7 +104,7 @@ def tunnel_bed(
             stack.enter_context(rules(line.gateway, intercept(CLIENT_DEVICE, *tcp)))
             boxes = {"edge": pep}
         elif way != "direct":
-            both = stack.enter_context(_pair(folder, line, setting, sections))
+            both = stack.enter_context(_pair(folder, line, FAIR | setting, sections))
             stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
             boxes = {"remote": both.remote, "ground": both.ground}
             both.until_piped()

@@ -64,6 +64,12 @@ pub(crate) const KEYS: &[Key] = &[
         "the largest packet that crosses the link whole, in bytes. The TCP connections over the link use smaller packets in both directions, and so does the pipe with `transport: h3`. `auto`: the kernel finds the size. `longhaul netcheck` names it where larger packets vanish, as on some tunnels ([how](../docs/src/netcheck.md#packets-that-vanish))",
     ),
     key(
+        "link.fill",
+        Form("`auto`, `off`, `25%` to `100%`"),
+        Is("off"),
+        "a pair, at both ends: the part of the link that Longhaul sends at most, with all headers. Each client has an equal share of it ([how](../docs/src/neighbours.md)). `auto`: 94%, which leaves the queue of the modem empty; `longhaul pair init` writes it. `off`: no limit and no shares, because a limit below the true rate wastes the link",
+    ),
+    key(
         "compare",
         Form("`1%` to `50%`, `off`"),
         Is("off"),

@@ -8,7 +8,7 @@ use crate::keys::{self, DefaultValue};
 use crate::names::HostName;
 use crate::reader::{Reader, Section, Setting};
 use crate::settings::{
-    DrainTimes, EngineWish, Intercept, Link, Listen, PageListen, Price, Proxy, RoleName, Upstream, Workers,
+    DrainTimes, EngineWish, Fill, Intercept, Link, Listen, PageListen, Price, Proxy, RoleName, Upstream, Workers,
 };
 use crate::sockets::Sockets;
 use crate::yaml::NodeValue;
@@ -36,7 +36,23 @@ pub(super) fn link(reader: &mut Reader, top: &Section<'_>) -> Option<Link> {
         Some("auto") => Some(None),
         _ => reader.number(setting).map(Some),
     });
-    Some(Link { rtt: rtt?, down: down?, up: up?, price: price?, mtu: mtu? })
+    let fill = reader.optional(&section, "fill", fill);
+    Some(Link { rtt: rtt?, down: down?, up: up?, price: price?, mtu: mtu?, fill: fill? })
+}
+
+fn fill(reader: &mut Reader, setting: &Setting<'_>) -> Option<Fill> {
+    if setting.is_off() {
+        return Some(Fill::Off);
+    }
+    let what = format!("`auto`, `off`, or a part of the link from {}% to {}%", Fill::LEAST, Fill::MOST);
+    let written = match reader.text(setting, &what, "")? {
+        "auto" => Some(Fill::Auto),
+        text => Fill::percent(text),
+    };
+    if written.is_none() {
+        reader.expected(setting, &what, "write `fill: auto`; a lower part leaves room for what bypasses Longhaul");
+    }
+    written
 }
 
 pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Proxy> {

@@ -17,6 +17,8 @@ pub struct Link {
     pub price: Price,
     /// The largest IP packet that crosses the link whole, in bytes. None: the kernel finds it.
     pub mtu: Option<u32>,
+    /// The part of the link that Longhaul sends at most.
+    pub fill: Fill,
 }
 
 impl Link {
@@ -38,4 +40,28 @@ pub enum Price {
     Free,
     /// The operator pays for each byte, so bytes count more than processor time.
     Metered,
+}
+
+/// The part of the link's rate that a pair sends at most, with all headers. Each client has an equal share of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fill {
+    /// The part that leaves the link's own queue empty.
+    Auto,
+    /// As much as TCP finds, without shares.
+    Off,
+    /// This part, in percent.
+    Percent(u8),
+}
+
+impl Fill {
+    /// The smallest part in percent.
+    pub(crate) const LEAST: u8 = 25;
+    /// The largest part in percent.
+    pub(crate) const MOST: u8 = 100;
+
+    /// Parses a part such as `90%`. Returns None for anything else and beyond the bounds.
+    pub(crate) fn percent(text: &str) -> Option<Self> {
+        let percent = text.strip_suffix('%')?.trim_end().parse().ok()?;
+        (Self::LEAST..=Self::MOST).contains(&percent).then_some(Self::Percent(percent))
+    }
 }

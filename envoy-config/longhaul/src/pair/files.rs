@@ -59,7 +59,7 @@ pub(super) fn remote(name: &HostName, ground: &HostPort, site: &Site) -> String 
 fn head(title: &str, role: &str, link: &LinkText) -> String {
     let [rtt, down, up] = [&link.rtt, &link.down, &link.up].map(|value| value.as_deref().unwrap_or_default());
     format!(
-        "# {title} `longhaul check` explains each choice.\nrole: {role}\nlink: {{ rtt: {rtt}, down: {down}, up: {up} }}\n"
+        "# {title} `longhaul check` explains each choice.\nrole: {role}\nlink: {{ rtt: {rtt}, down: {down}, up: {up}, fill: auto }}\n"
     )
 }
 

@@ -43,6 +43,8 @@ pub(super) struct HeldConnections {
     /// The number of the ground in use, if there are several. None before one responds.
     ground: Option<usize>,
     ground_asked_at: Option<Instant>,
+    /// The number of times that a pipe broke, or that requests moved to another ground.
+    broken: u32,
 }
 
 /// Connections to one of Envoy's sockets.
@@ -73,8 +75,9 @@ impl HeldConnections {
             return;
         };
         let (warm, pipe) = wanted(ahead, derived.capacity.workers.value);
-        let broke = self.warm.tend(near.hold, warm, gap(&settings.link, ahead.carrier))
-            | self.pipe.tend(near.hold_pipe, pipe, Duration::ZERO);
+        let pipe_broke = self.pipe.tend(near.hold_pipe, pipe, Duration::ZERO);
+        self.broken += u32::from(pipe_broke);
+        let broke = self.warm.tend(near.hold, warm, gap(&settings.link, ahead.carrier)) | pipe_broke;
         let whole = self.pipe.held.len() == pipe && self.warm.held.is_empty() == (warm == 0);
         let due = self.asked_at.is_none_or(|at| at.elapsed() >= ASK_EVERY);
         // Envoy itself switches to origins and back, regardless of the connections held here.
@@ -100,7 +103,13 @@ impl HeldConnections {
             say(level, &text);
             self.warm.held.clear();
             self.pipe.held.clear();
+            self.broken += 1;
         }
+    }
+
+    /// Returns the number of pipes that broke before the present one. None while there is no pipe.
+    pub(super) fn pipe(&self) -> Option<u32> {
+        (self.linked == Some(true)).then_some(self.broken)
     }
 
     /// Returns the ground in use, as `split.peer` names it. None at an edge and at a ground.

@@ -9,6 +9,7 @@ mod bound;
 mod cache_fit;
 mod challenges;
 mod child;
+mod client_names;
 mod compare_watch;
 mod debounce;
 mod diagnosis;

@@ -17,6 +17,7 @@ use super::access_log::{Destination, Rotation};
 use super::cache_fit::FittedCache;
 use super::challenges::ChallengeServer;
 use super::child;
+use super::client_names::ClientNames;
 use super::compare_watch::CompareWatch;
 use super::debounce::Debounce;
 use super::diagnosis::{Diagnosis, Refusals};
@@ -135,6 +136,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         generation,
         cache,
         holders: HeldConnections::default(),
+        client_names: ClientNames::default(),
         challenges: ChallengeServer::default(),
         set_up,
         resolvers: None,
@@ -208,6 +210,8 @@ pub(super) struct Run {
     pub(super) images: ImageProgram,
     /// Empty unless this box is a remote.
     pub(super) holders: HeldConnections,
+    /// Does nothing unless this box is a remote that shares the link.
+    client_names: ClientNames,
     /// Serves nothing without `tls.acme.webroot`.
     pub(super) challenges: ChallengeServer,
     /// The facts of the configuration in force for `longhaul status`.
@@ -370,6 +374,7 @@ impl Run {
         let envoy = &self.envoy;
         self.holders.tend(settings, derived, self.machine.near, |when_down| link_is_up(envoy.admin()?, when_down));
         self.holders.follow_ground(settings, || ground_in_use(envoy.admin()?));
+        self.client_names.tend(settings, derived, self.holders.pipe(), envoy.pid().zip(envoy.admin()));
     }
 
     /// As process 1 of a container, reaps orphans when that is due. `last` is the last time.

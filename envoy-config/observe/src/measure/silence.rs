@@ -172,8 +172,8 @@ fn patience(link: &Link) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_config::Price;
     use longhaul_config::units::Rate;
+    use longhaul_config::{Fill, Price};
 
     use super::*;
 
@@ -181,7 +181,7 @@ mod tests {
 
     fn listening() -> Listening {
         let [down, up] = [20_000_000, 5_000_000].map(|bits_per_second| Rate { bits_per_second });
-        Listening::over(&Link { rtt: GEO, down, up, price: Price::Free, mtu: None })
+        Listening::over(&Link { rtt: GEO, down, up, price: Price::Free, mtu: None, fill: Fill::Auto })
     }
 
     fn connection(number: u8) -> Connection {

@@ -3,6 +3,7 @@
 mod challenges;
 pub(super) mod pair;
 mod parents;
+pub(crate) mod share;
 mod tls;
 mod transport;
 mod upgrades;
@@ -27,6 +28,7 @@ use super::guard::Guard;
 use super::images::{self, Images};
 use pair::Pair;
 use parents::Parents;
+use share::Share;
 use tls::{Certificate, TlsListener};
 use transport::{Commented, Transport};
 use upgrades::Upgrades;
@@ -45,6 +47,8 @@ pub(super) struct View {
     role: &'static str,
     reaches_origins: bool,
     pub(super) pair: Option<Pair>,
+    /// The limit of what this box sends over the link, and the shares of it.
+    share: Option<Share>,
     /// The name of this box for Envoy.
     node_id: String,
     /// The token of this box in `CDN-Loop`, by which it recognises a request that comes back. It survives restarts and
@@ -278,6 +282,7 @@ impl View {
             role: settings.role.as_str(),
             reaches_origins: settings.role.reaches_origins(),
             pair: Pair::new(settings, derived, artifacts),
+            share: Share::of(settings, derived, artifacts),
             node_id: node_id(settings, artifacts).to_owned(),
             cdn_id: cdn_id(settings, artifacts),
             admin: artifacts.admin.display().to_string(),

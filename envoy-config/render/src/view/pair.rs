@@ -15,13 +15,25 @@ use crate::Artifacts;
 /// over TCP. The remote puts nothing else on these connections.
 const ALPN_BYTES: &str = "longhaul-bytes";
 
+/// The ALPN of a remote that names the client in front of its bytes, if it knows that the ground reads it. An older end knows
+/// [`ALPN_BYTES`] alone, so a remote offers both.
+const ALPN_INTRODUCED: &str = "longhaul-introduced";
+
 /// The first word of a line about a failed handshake. `longhaul run` reads these lines from Envoy's stderr.
 pub const HANDSHAKE_MARK: &str = "@handshake";
 
 /// This box's end of the link. Either `remote` or `ground` is set.
 #[derive(Debug, Serialize)]
 pub(crate) struct Pair {
-    alpn_bytes: &'static str,
+    /// The chains of a ground for clients' bytes: the cluster and the ALPN.
+    bytes_chains: [(&'static str, &'static str); 2],
+    /// The protocols that a remote offers for clients' bytes, the preferred one first.
+    alpn_warm: String,
+    /// The internal listeners of clients' bytes: the name, whether the end of a server comes later, and whether the remote may
+    /// name its client.
+    bytes_listeners: &'static [(&'static str, bool, bool)],
+    /// The clusters of these listeners, and of the hop `share` at a ground.
+    bytes_clusters: Vec<&'static str>,
     handshake_mark: &'static str,
     /// The certificate of this box. It is a separate secret, so that its renewal affects no connection.
     pub(crate) certificate: Certificate,
@@ -151,7 +163,14 @@ impl Pair {
     /// Returns the pair's values. Returns None for an edge.
     pub(super) fn new(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Option<Self> {
         let of = |identity: &Identity, pinned| Self {
-            alpn_bytes: ALPN_BYTES,
+            bytes_chains: [("bytes", ALPN_BYTES), ("introduced", ALPN_INTRODUCED)],
+            alpn_warm: if derived.neighbours.sent_by(&settings.role).is_some() {
+                format!("{ALPN_INTRODUCED}, {ALPN_BYTES}")
+            } else {
+                ALPN_BYTES.to_owned()
+            },
+            bytes_listeners: bytes_listeners(settings, derived),
+            bytes_clusters: bytes_clusters(settings, derived),
             handshake_mark: HANDSHAKE_MARK,
             certificate: Certificate::of_pair(identity, artifacts),
             authority: PeerTrust::new(identity, pinned, artifacts),
@@ -172,6 +191,26 @@ impl Pair {
             }
         }
     }
+}
+
+/// Returns the internal listeners of clients' bytes. A remote has one while it goes to origins itself.
+fn bytes_listeners(settings: &Settings, derived: &Derived) -> &'static [(&'static str, bool, bool)] {
+    match &settings.role {
+        Role::Remote(_) if derived.neighbours.sent_by(&settings.role).is_some() => &[("bytes", false, true)],
+        Role::Remote(_) | Role::Edge => &[("bytes", false, false)],
+        Role::Ground(_) => &[
+            ("bytes", false, false),
+            ("bytes_late", true, false),
+            ("introduced", false, true),
+            ("introduced_late", true, true),
+        ],
+    }
+}
+
+fn bytes_clusters(settings: &Settings, derived: &Derived) -> Vec<&'static str> {
+    let listeners = bytes_listeners(settings, derived).iter().map(|(name, ..)| *name);
+    let shares = matches!(settings.role, Role::Ground(_)) && derived.neighbours.sent_by(&settings.role).is_some();
+    listeners.chain(if shares { ["share", "share_late"].as_slice() } else { &[] }.iter().copied()).collect()
 }
 
 impl RemoteEnd {

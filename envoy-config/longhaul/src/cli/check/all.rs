@@ -37,6 +37,7 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
         derived.failover.as_ref().map(patience).unwrap_or_default(),
         timers(derived, width),
         bounds(derived, width),
+        shares(derived, width),
         "\ntransport: each value can be set under `transport:` by its name, one with a dot in its group\n".to_owned(),
         table(&["name", "value", "purpose and reason"], &rows, width),
     ]
@@ -73,6 +74,17 @@ fn bounds(derived: &Derived, width: usize) -> String {
     let lines = |[name, value, reason]: [String; 3]| [vec![name, value], vec![String::new(), format!("= {reason}")]];
     let rows: Vec<Vec<String>> = derived.bounds.rows().into_iter().flat_map(lines).collect();
     ["\nbounds: the most that a hop accepts or holds\n", &table(&["bound", "value and reason"], &rows, width)].concat()
+}
+
+/// The limits below which the clients share the link.
+fn shares(derived: &Derived, width: usize) -> String {
+    let lines = |[name, value, reason]: [String; 3]| [vec![name, value], vec![String::new(), format!("= {reason}")]];
+    let rows: Vec<Vec<String>> = derived.neighbours.rows().into_iter().flat_map(lines).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let title = "\nneighbours: the payload of each direction, of which every client has an equal share\n";
+    [title, &table(&["direction", "value and reason"], &rows, width)].concat()
 }
 
 /// The other boxes with the proxy's addresses.

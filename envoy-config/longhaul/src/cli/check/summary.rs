@@ -5,9 +5,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use longhaul_config::units::show_duration;
 use longhaul_config::{
-    Cache, Intercept, Level, LinkModel, Price, Settings, Share, Sockets, Validity, delta_saving, listed_names,
+    Cache, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity, delta_saving, listed_names,
 };
-use longhaul_derive::{Compressors, CongestionControl, Derived, LevelInUse, Origin, TargetKind, Value};
+use longhaul_derive::{
+    Compressors, CongestionControl, Derived, LevelInUse, Limit, Neighbours, Origin, TargetKind, Unshared, Value,
+};
 
 use super::lines::{access_log, images, pair, parent, uses};
 
@@ -20,6 +22,7 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
         Some(("opens", opens(settings))),
         Some(("uses", uses(&derived.capacity))),
         clients(settings).map(|text| ("clients", text)),
+        neighbours(settings, &derived.neighbours).map(|text| ("neighbours", text)),
         names(settings).map(|text| ("names", text)),
         settings.compare.map(|share| ("compare", compare(share))),
         changes_pages.then(|| ("moved URLs", target(settings, derived))),
@@ -109,6 +112,18 @@ fn names(settings: &Settings) -> Option<String> {
         ),
     };
     remote.then_some(text)
+}
+
+/// Returns None for a single box without `link.fill`.
+fn neighbours(settings: &Settings, neighbours: &Neighbours) -> Option<String> {
+    match neighbours {
+        Neighbours::Unshared(Unshared::Off) if settings.role == Role::Edge => None,
+        Neighbours::Unshared(why) => Some(format!("no shares: {}", why.reason())),
+        Neighbours::Fair { down, up } => {
+            let shown = |limit: &Option<Limit>| limit.as_ref().map_or("no limit".to_owned(), ToString::to_string);
+            Some(format!("each client has an equal share of {} down, {} up (`link.fill`)", shown(down), shown(up)))
+        }
+    }
 }
 
 fn compare(share: Share) -> String {

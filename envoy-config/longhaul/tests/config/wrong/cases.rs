@@ -249,6 +249,12 @@ pub(super) fn cases() -> Vec<Case> {
         edge("unit", "link:\n  rtt: ▶0,6s\n  down: 20mbit\n  up: 5mbit\n", "found `0,6s`", "write `0.6s`"),
         edge("number", "limits: { connections: ▶50_000 }\n", "found `50_000`", "write `50000`"),
         edge(
+            "range",
+            "link: { rtt: 600ms, down: 20mbit, up: 5mbit, fill: ▶10% }\n",
+            "a part of the link from 25% to 100%",
+            "write `fill: auto`",
+        ),
+        edge(
             "number",
             "link: { rtt: 600ms, down: 20mbit, up: 5mbit, mtu: ▶12800 }\n",
             "found `12800`",

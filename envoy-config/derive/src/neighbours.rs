@@ -1,0 +1,175 @@
+//! Equal shares of the link for the clients of a pair (`link.fill`).
+//!
+//! A box that sends a little less than the link carries owns the queue in front of it, and decides whose bytes go next.
+//! The ground does it for what comes down, and the remote for what goes up. Envoy counts the payload of streams, so the
+//! limit leaves room for the headers of all layers.
+
+use std::time::Duration;
+
+use longhaul_config::units::{Rate, show_duration};
+use longhaul_config::{Fill, PeerName, Role, Settings};
+
+/// The part of the link that leaves the modem's queue empty, in percent. At 98 % the queue of a ship's link held 300 ms,
+/// and at 100 % 360 to 600 ms.
+const AUTO_PERCENT: u32 = 94;
+/// The payload within the bytes that cross the link, in thousandths. Twenty streams that share 200 KiB a second leave 11
+/// to 13 % to headers.
+const PAYLOAD_DOWN: u64 = 875;
+/// The same for the other direction, which also carries the acknowledgements of what comes down.
+const PAYLOAD_UP: u64 = 770;
+/// The bytes of one fill of the bucket. Streams wait for the next one, so many streams take small pieces. At 50 ms and 200
+/// KiB a second, pieces of 150 bytes cost 32 % of headers; at 200 ms they cost 12 %.
+const FILL_KIB: u64 = 40;
+const SHORTEST_FILL_MS: u64 = 50;
+/// The longest interval that Envoy accepts.
+const LONGEST_FILL_MS: u64 = 1000;
+/// The slowest limit. Envoy counts whole KiB a second, so a slower one would be wrong by more than an eighth.
+const LEAST_KIB: u32 = 4;
+
+/// The sharing of the link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Neighbours {
+    /// Each client has an equal share of both directions.
+    Fair {
+        /// The limit of what comes down, at the ground. None: the link is too slow for a limit in whole KiB a second.
+        down: Option<Limit>,
+        /// The limit of what goes up, at the remote. None as for `down`.
+        up: Option<Limit>,
+    },
+    /// Nothing is limited.
+    Unshared(Unshared),
+}
+
+/// The limit on the payload of one direction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    /// KiB of payload a second.
+    pub kib_per_second: u32,
+    /// The time between two fills of the bucket.
+    pub fill_interval: Duration,
+    /// The formula of the rate.
+    pub formula: String,
+}
+
+/// The reason for sharing nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unshared {
+    /// `link.fill: off`.
+    Off,
+    /// A single box does not see what bypasses it, and has no box at the other end of the link.
+    Edge,
+    /// A ground whose remotes have no list of names cannot tell their links apart.
+    SeveralRemotes,
+}
+
+impl Unshared {
+    /// Returns the reason in words.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Off => "`link.fill` is off; `fill: auto` gives each client an equal share of the link",
+            Self::Edge => "one box cannot limit what bypasses it; use `cake` or `fq_codel` on the link's device",
+            Self::SeveralRemotes => "`split.peer` names several remotes, and each has a link of its own",
+        }
+    }
+}
+
+impl Neighbours {
+    pub(super) fn of(settings: &Settings) -> Self {
+        let link = &settings.link;
+        let percent = match (link.fill, &settings.role) {
+            (Fill::Off, _) => return Self::Unshared(Unshared::Off),
+            (_, Role::Edge) => return Self::Unshared(Unshared::Edge),
+            (_, Role::Ground(ground)) if !matches!(ground.remotes.as_slice(), [PeerName::Exact(_)]) => {
+                return Self::Unshared(Unshared::SeveralRemotes);
+            }
+            (Fill::Auto, _) => AUTO_PERCENT,
+            (Fill::Percent(percent), _) => u32::from(percent),
+        };
+        Self::Fair { down: Limit::of(link.down, percent, PAYLOAD_DOWN), up: Limit::of(link.up, percent, PAYLOAD_UP) }
+    }
+
+    /// Returns the limit of the direction in which a box of this role sends over the link.
+    #[must_use]
+    pub fn sent_by(&self, role: &Role) -> Option<&Limit> {
+        match (self, role) {
+            (Self::Fair { down, .. }, Role::Ground(_)) => down.as_ref(),
+            (Self::Fair { up, .. }, Role::Remote(_)) => up.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Returns the limits: name, value and formula.
+    #[must_use]
+    pub fn rows(&self) -> Vec<[String; 3]> {
+        let Self::Fair { down, up } = self else { return Vec::new() };
+        let both = [("down", "at the ground", down), ("up", "at the remote", up)];
+        let rows = both.into_iter().flat_map(|(direction, end, limit)| {
+            let name = format!("{direction}, {end}");
+            match limit {
+                None => vec![[name, "off".to_owned(), format!("below {LEAST_KIB} KiB/s")]],
+                Some(limit) => vec![
+                    [name, limit.to_string(), limit.formula.clone()],
+                    [
+                        format!("{direction}, fill interval"),
+                        show_duration(limit.fill_interval),
+                        format!(
+                            "{FILL_KIB} KiB of it, from {SHORTEST_FILL_MS} ms to 1 s: shorter ones make small packets"
+                        ),
+                    ],
+                ],
+            }
+        });
+        rows.collect()
+    }
+}
+
+impl Limit {
+    fn of(rate: Rate, percent: u32, payload: u64) -> Option<Self> {
+        let bytes = rate.bytes_in(Duration::from_secs(1)) * u64::from(percent) / 100 * payload / 1000;
+        let kib_per_second = u32::try_from(bytes >> 10).unwrap_or(u32::MAX);
+        (kib_per_second >= LEAST_KIB).then(|| Self {
+            kib_per_second,
+            fill_interval: fill_interval(kib_per_second),
+            formula: format!(
+                "{percent}% of {rate} (`link.fill`), less {}.{}% of headers{}",
+                (1000 - payload) / 10,
+                (1000 - payload) % 10,
+                if payload == PAYLOAD_UP { " and acknowledgements" } else { "" }
+            ),
+        })
+    }
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} KiB/s", self.kib_per_second)
+    }
+}
+
+fn fill_interval(kib_per_second: u32) -> Duration {
+    let exact = FILL_KIB * 1000 / u64::from(kib_per_second);
+    Duration::from_millis((exact / 10 * 10).clamp(SHORTEST_FILL_MS, LONGEST_FILL_MS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(kbit: u64, percent: u32, payload: u64) -> Option<(u32, u128)> {
+        let limit = Limit::of(Rate { bits_per_second: kbit * 1000 }, percent, payload)?;
+        Some((limit.kib_per_second, limit.fill_interval.as_millis()))
+    }
+
+    #[test]
+    fn the_limit_and_its_interval_follow_from_the_rate() {
+        // A ship's link, both ways: the values that were measured.
+        assert_eq!(limit(2000, AUTO_PERCENT, PAYLOAD_DOWN), Some((200, 200)));
+        assert_eq!(limit(500, AUTO_PERCENT, PAYLOAD_UP), Some((44, 900)));
+        // GEO, where the shortest interval holds, and a cell, where the longest does.
+        assert_eq!(limit(20_000, AUTO_PERCENT, PAYLOAD_DOWN), Some((2008, 50)));
+        assert_eq!(limit(78, AUTO_PERCENT, PAYLOAD_DOWN), Some((7, 1000)));
+        assert_eq!(limit(2000, 50, PAYLOAD_DOWN), Some((106, 370)));
+        assert_eq!(limit(40, AUTO_PERCENT, PAYLOAD_UP), None, "3 KiB a second would be wrong by a fifth");
+    }
+}

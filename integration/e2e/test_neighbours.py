@@ -1,0 +1,70 @@
+"""Clients of a pair share its link: a greedy one gets no more than its neighbours."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.lab.neighbours import BULK, CLIENTS, SERVERS, NeighbourBed, neighbour_bed
+
+LINK = {"down.rate_bps": "4000000", "up.rate_bps": "1000000", "down.delay_ms": "150", "up.delay_ms": "150"}
+STATED = {"rtt": "300ms", "down": "4mbit", "up": "1mbit"}
+
+
+@pytest.fixture(scope="module")
+def bed(
+    root_bed: None,  # noqa: ARG001 - order of set-up
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[NeighbourBed]:
+    with neighbour_bed(tmp_path_factory.mktemp("neighbours"), "fair", link=LINK, stated=STATED) as running:
+        yield running
+
+
+def test_a_client_with_sixteen_downloads_gets_what_one_with_one_gets(bed: NeighbourBed) -> None:
+    seconds, skip_s = 14, 5
+    bulk = {"do": "bulk", "host": BULK, "to": SERVERS[BULK], "seconds": seconds, "skip_s": skip_s}
+    greedy = [bulk | {"from": CLIENTS[0], "streams": 8, "tls": tls} for tls in (False, True)]
+    others = [bulk | {"from": CLIENTS[1 + number], "streams": 1, "tls": tls} for number, tls in ((0, False), (1, True))]
+    # These end while the link is full: a server that closes behind the last byte, and text.
+    get = {"do": "get", "host": BULK, "to": SERVERS[BULK], "from": CLIENTS[3], "after_s": 2, "number": 1}
+    ends = [get | {"tls": tls, "path": "/150000/close"} for tls in (False, True)]
+    ends += [get | {"tls": False, "path": f"/30000/text?type={kind}"} for kind in ("application/json", "text/html")]
+    results = bed.load(*greedy, *others, *ends)
+    got = [one["bytes"] for one in results[:4]]
+    # Each of four clients has a quarter, and the short responses end sooner.
+    assert sum(got[:2]) < 0.5 * sum(got), got
+    assert min(got[2:]) > 0.15 * sum(got), got
+    assert sum(got) * 8 / (seconds - skip_s) > 0.6 * 4e6, "the limit leaves the link no more idle than it says"
+    assert [one["whole"] for one in results[4:]] == [True] * 4, results[4:]
+
+
+def test_uploads_share_the_link_too(bed: NeighbourBed) -> None:
+    got = bed.shares([8, 1], 14, skip_s=6, upload=True, tls=False)
+    assert got[0] < 0.65 * sum(got), got
+
+
+def test_all_addresses_of_an_ipv6_subscriber_are_one_client(bed: NeighbourBed) -> None:
+    listeners = (bed.running.remote.state / "rendered" / "lds.yaml").read_text()
+    pattern = json.loads(re.findall(r"google_re2: \{\}, regex: (\"\^\(.*?\$\")", listeners)[0])
+
+    def tenant(address: str) -> str:
+        return re.sub(pattern, lambda found: (found[1] or "") + (found[2] or ""), address)
+
+    assert tenant("2001:db8:1:2:3:4:5:6") == tenant("2001:db8:1:2::6") == "2001:db8:1:2:"
+    assert tenant("2001:db8::5:6:7:8") == tenant("2001:db8::1") == "2001:db8::"
+    assert tenant("2001:db8:0:5:6:7:8:9") != tenant("2001:db8:0:4:6:7:8:9")
+    assert tenant("192.0.2.7") == "192.0.2.7"
+
+
+def test_without_shares_the_greedy_client_has_most_of_the_link(
+    root_bed: None,  # noqa: ARG001 - order of set-up
+    tmp_path: Path,
+) -> None:
+    with neighbour_bed(tmp_path, "unshared", link=LINK, stated=STATED) as bed:
+        assert "longhaul.names_clients" not in bed.running.remote.admin("/runtime")
+        got = bed.shares([16, 1, 1, 1], 14, skip_s=5, tls=True)
+    assert got[0] > 0.5 * sum(got), got

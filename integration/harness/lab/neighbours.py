@@ -1,0 +1,120 @@
+"""A bed for clients that share a slow link: direct, by a pair without shares, and by a pair as it is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.boxes.pair import REDIRECTS, Ends, Pair, pair
+from harness.host.processes import Child
+from harness.net.authority import Authority
+from harness.net.topology import CLIENT, CLIENT_DEVICE, RESOLVER
+from harness.origins.program import Origins, Site
+
+from . import links
+from .contenders.base import intercept, rules
+from .line import FAR, NEAR_DEVICE, NEAR_HOME, Line
+
+PROGRAM = Path(__file__).with_name("light_clients.py")
+WAYS = ("direct", "unshared", "fair")
+"""Without Longhaul, a pair with `link.fill: off`, and a pair."""
+CLIENTS = [CLIENT, *(f"192.0.2.{number}" for number in range(3, 9))]
+"""The addresses of clients."""
+SERVERS = {f"www{number}.example.org": f"203.0.113.{210 + number}" for number in range(7)}
+"""The hosts of the pages. The last one has the downloads."""
+BULK = "www6.example.org"
+
+
+def light_page(fresh: str) -> dict[str, Any]:
+    """A page like a light news page: 58 objects on 6 hosts, 211 KB. `fresh` makes its URLs new."""
+    hosts = [name for name in SERVERS if name != BULK]
+    sizes = [1200 + (number * 2654435761 % 4600) for number in range(57)]
+    named = [(hosts[number % len(hosts)], size) for number, size in enumerate(sizes)]
+    objects = [[host, SERVERS[host], f"/{size}/{fresh}/{number}.jpg"] for number, (host, size) in enumerate(named)]
+    return {"document": [hosts[0], SERVERS[hosts[0]], f"/30000/{fresh}/page"], "objects": objects}
+
+
+@dataclass
+class NeighbourBed:
+    """Everything runs."""
+
+    line: Line
+    way: str
+    pair: Pair | None
+
+    @property
+    def running(self) -> Pair:
+        """The pair."""
+        assert self.pair, "direct"
+        return self.pair
+
+    def start(self, *jobs: dict[str, Any]) -> subprocess.Popen[str]:
+        """Starts clients (light_clients.py). `finish` returns their results."""
+        command = self.line.clients.inside([sys.executable, "-S", "-E", PROGRAM, "load", json.dumps(jobs)])
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    @staticmethod
+    def finish(clients: subprocess.Popen[str]) -> list[dict[str, Any]]:
+        """Returns the result of each client."""
+        out, _ = clients.communicate(timeout=900)
+        return json.loads(out)
+
+    def load(self, *jobs: dict[str, Any]) -> list[dict[str, Any]]:
+        """Clients side by side, to their end."""
+        return self.finish(self.start(*jobs))
+
+    def shares(self, streams: list[int], seconds: float, *, skip_s: float, **job: Any) -> list[int]:
+        """Returns the bytes of clients with so many downloads each, all at the same time."""
+        common = {"do": "bulk", "host": BULK, "to": SERVERS[BULK], "seconds": seconds, "skip_s": skip_s}
+        jobs = [common | {"from": CLIENTS[number], "streams": count} | job for number, count in enumerate(streams)]
+        return [one["bytes"] for one in self.load(*jobs)]
+
+
+def jain(shares: list[int]) -> float:
+    """Returns Jain's index of fairness: 1 if all are equal, 1/n if one has all."""
+    squares = sum(share * share for share in shares)
+    return sum(shares) ** 2 / (len(shares) * squares) if squares else 0.0
+
+
+@contextmanager
+def neighbour_bed(
+    folder: Path,
+    way: str,
+    profile: str = "maritime",
+    *,
+    link: dict[str, str] | None = None,
+    stated: dict[str, str] | None = None,
+    **split: Any,
+) -> Iterator[NeighbourBed]:
+    """Sets up the bed. `link` changes the emulated link, and `stated` is `link:` of both boxes where it differs."""
+    assert way in WAYS, way
+    authority = Authority(folder)
+    records = {name: [address] for name, address in SERVERS.items()}
+    site = Site(dns=[f"{RESOLVER}:53"], records=records)
+    with ExitStack() as stack:
+        line = stack.enter_context(Line(folder, profile, seed=1, changes=link))
+        for address in CLIENTS[1:]:
+            line.clients.ip("address", "add", f"{address}/25", "dev", CLIENT_DEVICE)
+        stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
+        key = authority.issue(*SERVERS)
+        serve = [sys.executable, "-S", "-E", PROGRAM, "serve", key.cert, key.key, *SERVERS.values()]
+        child = Child(line.internet.inside(serve), folder / "server.log")
+        stack.callback(child.stop)
+        child.wait_for_output("ready")
+        both = None
+        if way != "direct":
+            setting = stated or links.link(profile).setting
+            setting = setting | ({"fill": "off" if way == "unshared" else "auto"})
+            ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
+            both = stack.enter_context(pair(folder, ends, setting, steered=["listed.example.org"], **split))
+            stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
+            both.until_piped()
+            if way == "fair":
+                both.until_names_cross()
+        yield NeighbourBed(line, way, both)
