@@ -81,6 +81,10 @@ BENCHES = {
         "(root) memory, processor time and an idle hour on the link of boxes with one core",
         "integration/bench", "small_box.py", (sys.executable, "small_box.py"),
     ),
+    "neighbours": Bench(
+        "(root) clients that share a ship's link with downloads of others, beside a pair without shares",
+        "integration/bench", "neighbours.py", (sys.executable, "neighbours.py"),
+    ),
     "bundling": Bench(
         "which objects of saved pages bundling sends, beside what Chromium requests",
         "integration/bench", "bundling.py", (sys.executable, "bundling.py"),
