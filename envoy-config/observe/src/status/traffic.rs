@@ -95,6 +95,10 @@ pub(super) struct UpstreamCounts {
     pub reuse: Option<f64>,
 }
 
+/// The chains of clients' connections that pass unread, by `envoy_tcp_prefix`. The others carry the same bytes one hop further, or
+/// belong to the pair: warm connections, the pipe, lookups.
+const PASSED_THROUGH: [&str; 5] = ["tls", "nameless", "pass_through", "original_destination", "other"];
+
 impl Traffic {
     /// Reads the counters of a box with `role`.
     pub(super) fn of(role: &str, scrape: &Scrape) -> Self {
@@ -108,7 +112,9 @@ impl Traffic {
             clients: Clients {
                 connections: edge("envoy_http_downstream_cx_active"),
                 requests: edge("envoy_http_downstream_rq_total"),
-                passed_through: scrape.sum("envoy_tcp_downstream_cx_total"),
+                passed_through: scrape.sum_where("envoy_tcp_downstream_cx_total", |of| {
+                    of("envoy_tcp_prefix").is_some_and(|prefix| PASSED_THROUGH.contains(&prefix.as_str()))
+                }),
                 bytes_to_compress: packed("uncompressed_bytes"),
                 bytes_compressed: packed("compressed_bytes"),
             },
@@ -187,4 +193,21 @@ pub(super) fn ratio(part: u64, whole: u64) -> f64 {
 
 pub(super) fn as_map<S: Serializer>(pairs: &[(String, u64)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_passes_through_counts_once_and_those_of_the_pair_do_not() {
+        let count = |prefix: &str| format!("envoy_tcp_downstream_cx_total{{envoy_tcp_prefix=\"{prefix}\"}} 1\n");
+        let of = |prefixes: &[&str]| {
+            let text: String = prefixes.iter().map(|prefix| count(prefix)).collect();
+            Traffic::of("remote", &Scrape::parse(&text)).clients.passed_through
+        };
+        assert_eq!(of(&["tls", "naming", "hold", "warm", "hold_pipe", "dns"]), 1, "at a remote");
+        assert_eq!(of(&["pass_through", "bytes", "introduced", "shared", "dns"]), 1, "at a ground");
+        assert_eq!(of(&PASSED_THROUGH), 5);
+    }
 }
