@@ -139,7 +139,8 @@ def rules(root: Root) -> str:
 def test_an_installation_starts_nothing_and_its_configuration_is_refused_until_it_is_filled_in(
     made: Packages, root: Root, folder: Path
 ) -> None:
-    install(root, made.file("deb"))
+    said = install(root, made.file("deb"))
+    assert "Then: systemctl enable --now longhaul" in said
     assert not root.namespace.processes()
     assert root.run("id", "--user", "--name", "longhaul").stdout == "longhaul\n"
     for place in STATE:
@@ -199,6 +200,7 @@ def test_an_upgrade_keeps_rules_and_state_and_removal_takes_all_but_the_configur
 
     said = install(root, made.file("deb"))
     assert f"over ({PREVIOUS})" in said
+    assert "systemctl enable" not in said
     assert rules(root) == applied
     assert root.path(CONFIG).read_text() == filled_in
     assert all(path.exists() for path in state)
@@ -210,8 +212,12 @@ def test_an_upgrade_keeps_rules_and_state_and_removal_takes_all_but_the_configur
         f".{place}/kept" for place in STATE
     )}  # fmt: skip
     install(root, made.file("deb"))
+    key = root.path("/etc/longhaul/ship.key")
+    key.write_text("-----BEGIN PRIVATE KEY-----\n")
     root.run("dpkg", "-r", "longhaul")
-    root.run("dpkg", "-P", "longhaul")
+    assert "has a private key" in root.run("dpkg", "-P", "longhaul").stdout
+    key.unlink()
+    key.parent.rmdir()
     assert left(root, before) == set()
 
 

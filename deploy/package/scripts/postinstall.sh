@@ -18,6 +18,9 @@ fi
 install -d -o longhaul -g longhaul -m 0750 /var/lib/longhaul /var/cache/longhaul
 
 # An installation starts nothing: the configuration has to be written first.
+if [ -z "$old" ]; then
+    echo "longhaul: fill in $config, or copy a file of 'longhaul pair init' there. Then: systemctl enable --now longhaul"
+fi
 if [ -d /run/systemd/system ]; then
     # Connections take the kernel's settings when they open, so these come before the service.
     /usr/lib/systemd/systemd-modules-load longhaul.conf || true
