@@ -137,10 +137,11 @@ def standing_pair(
     link: dict[str, str] | None = None,
     steered: Sequence[str] = (LISTED, GONE),
     records: dict[str, list[str]] | None = None,
+    fill: str = FAIR["fill"],
     **split: Any,
 ) -> Iterator[PairBed]:
     """Sets up the bed. `link` changes values of the emulated link's profile, and `split` changes keys of the remote's
-    section. `records` adds names that no origin has."""
+    section. `records` adds names that no origin has. `fill` is `link.fill` of both ends."""
     authority = Authority(folder)
     site = pair_site(authority)
     site.records |= records or {}
@@ -148,7 +149,7 @@ def standing_pair(
         line = stack.enter_context(Line(folder, profile, seed=1, changes=link))
         origins = stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
         ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
-        setting, trusted = FAIR | links.link(profile).setting, authority.files.cert
+        setting, trusted = {"fill": fill} | links.link(profile).setting, authority.files.cert
         both = stack.enter_context(pair(folder, ends, setting, trusted=trusted, steered=steered, **split))
         stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
         yield PairBed(folder, line, site, origins, authority, both)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.host.artifacts import built
 from harness.host.waiting import wait_for
 from harness.net.authority import KeyFiles
 from harness.net.namespaces import Namespace
@@ -204,20 +205,23 @@ def write_pair(
     steered: Sequence[str] = (),
     page: dict[str, Any] | None = None,
     compress: dict[str, Any] | None = None,
+    older: Collection[str] = (),
     **split: Any,
 ) -> Files:
     """Writes the files of both ends. The remote resolves the names of `steered` at once. `page` is that section of both
     files. `compress` is that of the ground. `split` changes keys of the remote. `ground_packs` is the ground's own
-    `pack_headers`."""
+    `pack_headers`. The roles in `older` run an earlier version, which refuses keys that it does not know."""
     homes = {role: folder / role for role in ("remote", "ground")}
     for home in homes.values():
         home.mkdir(parents=True, exist_ok=True)
     remote_identity, ground_identity = identities(folder / "identities", ground_host(ends, **split))
     both = {"page": page} if page else {}
-    far_config = ground_config(homes["ground"], ends, ground_identity, link, **split) | both
+    known = {key: value for key, value in link.items() if key not in FAIR}
+    far_link, near_link = (known if role in older else link for role in ("ground", "remote"))
+    far_config = ground_config(homes["ground"], ends, ground_identity, far_link, **split) | both
     far_config |= {"compress": compress} if compress else {}
     split.pop("ground_packs", None)
-    near_config = remote_config(ends, remote_identity, link, **split) | both
+    near_config = remote_config(ends, remote_identity, near_link, **split) | both
     # A list without a name is refused.
     near_config |= {} if steered else {"dns": {}}
     return Files(
@@ -256,5 +260,7 @@ def pair(
 ) -> Iterator[Pair]:
     """Runs both ends on files with `changes`, as `write_pair` takes them."""
     programs = {"remote_program": remote_program, "ground_program": ground_program}
-    with running(write_pair(folder, ends, link, **changes), ends, trusted=trusted, **programs) as both:
+    named = {"remote": remote_program, "ground": ground_program}
+    older = [role for role, program in named.items() if program not in (None, built("longhaul"))]
+    with running(write_pair(folder, ends, link, older=older, **changes), ends, trusted=trusted, **programs) as both:
         yield both
