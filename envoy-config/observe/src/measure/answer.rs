@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use longhaul_config::units::{Rate, show_duration};
-use longhaul_config::{Link, RoleName, Settings};
+use longhaul_config::{Fill, Link, RoleName, Settings};
 use serde::Serialize;
 
 use super::estimate::{Estimate, Measured, Samples, suggest};
@@ -110,7 +110,13 @@ impl Answer {
             }
             None => "The configured link fits.".to_owned(),
         };
-        format!("{head}\n{}\n{end}\n", table(&["link", "configured", "measured"], &rows, WIDTH))
+        let limited = link.fill != Fill::Off && self.role != RoleName::Edge;
+        let limit = if limited && matches!(measured.rate, Estimate::TooFew { .. }) {
+            "With `link.fill`, this end sends less than the link carries. To measure the rate, write `fill: off`.\n"
+        } else {
+            ""
+        };
+        format!("{head}\n{}\n{end}\n{limit}", table(&["link", "configured", "measured"], &rows, WIDTH))
     }
 }
 
@@ -128,4 +134,27 @@ fn known(estimate: Estimate, show: impl Fn(u64) -> String) -> String {
 fn round(value: u64) -> u64 {
     let unit = 10_u64.pow(value.checked_ilog10().unwrap_or(0).saturating_sub(2));
     value / unit * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_config::Price;
+
+    use super::*;
+
+    #[test]
+    fn an_end_with_a_limit_says_why_it_shows_no_rate() {
+        let said = |fill, role| {
+            let few = Estimate::TooFew { connections: 0, needed: 1 };
+            let measured = Measured { connections: 1, sent_again: 0, segments: 9, rtt_us: few, rate: few };
+            let rate = Rate { bits_per_second: 2_000_000 };
+            let rtt = Duration::from_millis(600);
+            let link = Link { rtt, down: rate, up: rate, price: Price::Free, mtu: None, fill };
+            let answer = Answer { measured, direction: "down", suggestion: None, link, role, time: rtt };
+            answer.text().contains("write `fill: off`")
+        };
+        assert!(said(Fill::Auto, RoleName::Ground));
+        assert!(!said(Fill::Off, RoleName::Ground));
+        assert!(!said(Fill::Auto, RoleName::Edge), "one box limits nothing");
+    }
 }
