@@ -141,14 +141,7 @@ mod tests {
 
     fn model(rtt_ms: u64, down_kbit: u64) -> LinkModel {
         let rate = |kbit| Rate { bits_per_second: kbit * 1000 };
-        LinkModel::of(&Link {
-            rtt: Duration::from_millis(rtt_ms),
-            down: rate(down_kbit),
-            up: rate(down_kbit),
-            price: Price::Free,
-            mtu: None,
-            fill: crate::Fill::Auto,
-        })
+        LinkModel::of(&Link::of(Duration::from_millis(rtt_ms), rate(down_kbit), rate(down_kbit)))
     }
 
     fn class(rtt_ms: u64, down_kbit: u64) -> LinkClass {
@@ -179,7 +172,7 @@ mod tests {
     fn deltas_pay_where_bytes_take_time_or_money() {
         let link = |rtt_ms, kbit: u64, price| {
             let rate = Rate { bits_per_second: kbit * 1000 };
-            Link { rtt: Duration::from_millis(rtt_ms), down: rate, up: rate, price, mtu: None, fill: crate::Fill::Auto }
+            Link { price, ..Link::of(Duration::from_millis(rtt_ms), rate, rate) }
         };
         for (rtt_ms, kbit, pays) in
             [(600, 20_000, false), (40, 100_000, false), (80, 8_000, true), (700, 2_000, true), (600, 56, true)]

@@ -230,14 +230,7 @@ mod tests {
 
     fn link(rtt_ms: u64, down_kbit: u64) -> Link {
         let down = Rate { bits_per_second: down_kbit * 1000 };
-        Link {
-            rtt: Duration::from_millis(rtt_ms),
-            down,
-            up: down,
-            price: Price::Free,
-            mtu: None,
-            fill: longhaul_config::Fill::Auto,
-        }
+        Link::of(Duration::from_millis(rtt_ms), down, down)
     }
 
     fn levels(rtt_ms: u64, down_kbit: u64) -> (u8, u8) {

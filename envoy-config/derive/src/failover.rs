@@ -195,20 +195,13 @@ fn count(number: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use longhaul_config::units::Rate;
-    use longhaul_config::{HostPort, Identity, PipeTransport, Price, Role, Udp443};
+    use longhaul_config::{HostPort, Identity, PipeTransport, Role, Udp443};
 
     use super::*;
 
     fn link(rtt: Duration, up: u64) -> Link {
         let down = Rate { bits_per_second: 20_000_000 };
-        Link {
-            rtt,
-            down,
-            up: Rate { bits_per_second: up },
-            price: Price::Free,
-            mtu: None,
-            fill: longhaul_config::Fill::Auto,
-        }
+        Link::of(rtt, down, Rate { bits_per_second: up })
     }
 
     fn of(grounds: u16, when_down: WhenDown) -> Failover {

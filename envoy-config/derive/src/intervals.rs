@@ -98,17 +98,7 @@ mod tests {
 
     fn of(price: Price) -> Intervals {
         let down = Rate { bits_per_second: 20_000_000 };
-        Intervals::of(
-            &Link {
-                rtt: Duration::from_millis(600),
-                down,
-                up: down,
-                price,
-                mtu: None,
-                fill: longhaul_config::Fill::Auto,
-            },
-            &Role::Edge,
-        )
+        Intervals::of(&Link { price, ..Link::of(Duration::from_millis(600), down, down) }, &Role::Edge)
     }
 
     #[test]

@@ -34,20 +34,12 @@ pub(super) fn bound(link: &Link, host: &HostFacts) -> Option<Reasoned<Duration>>
 #[cfg(test)]
 mod tests {
     use longhaul_config::units::Rate;
-    use longhaul_config::{Fill, Price};
 
     use super::*;
 
     fn millis(rtt: u64, bits_per_second: u64, known: bool) -> Option<u128> {
         let rate = Rate { bits_per_second };
-        let link = Link {
-            rtt: Duration::from_millis(rtt),
-            down: rate,
-            up: rate,
-            price: Price::Free,
-            mtu: None,
-            fill: Fill::Auto,
-        };
+        let link = Link::of(Duration::from_millis(rtt), rate, rate);
         let host = HostFacts { bounds_retransmission: known, ..HostFacts::unknown() };
         bound(&link, &host).map(|bound| bound.value.as_millis())
     }

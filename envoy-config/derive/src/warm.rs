@@ -127,14 +127,7 @@ mod tests {
 
     fn link(rtt_ms: u64, down: u64, up: u64, price: Price) -> Link {
         let rate = |bits_per_second| Rate { bits_per_second };
-        Link {
-            rtt: Duration::from_millis(rtt_ms),
-            down: rate(down),
-            up: rate(up),
-            price,
-            mtu: None,
-            fill: longhaul_config::Fill::Auto,
-        }
+        Link { price, ..Link::of(Duration::from_millis(rtt_ms), rate(down), rate(up)) }
     }
 
     #[test]

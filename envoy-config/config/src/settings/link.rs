@@ -22,6 +22,12 @@ pub struct Link {
 }
 
 impl Link {
+    /// Returns the link of a file that states these values alone, free of charge.
+    #[must_use]
+    pub const fn of(rtt: Duration, down: Rate, up: Rate) -> Self {
+        Self { rtt, down, up, price: Price::Free, mtu: None, fill: Fill::Off }
+    }
+
     /// The bytes in a full queue. Modems and cells that are slow enough to matter have less ("WWW over GPRS", 2002).
     const QUEUE: Bytes = Bytes(64 << 10);
 

@@ -138,8 +138,6 @@ fn round(value: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_config::Price;
-
     use super::*;
 
     #[test]
@@ -149,7 +147,7 @@ mod tests {
             let measured = Measured { connections: 1, sent_again: 0, segments: 9, rtt_us: few, rate: few };
             let rate = Rate { bits_per_second: 2_000_000 };
             let rtt = Duration::from_millis(600);
-            let link = Link { rtt, down: rate, up: rate, price: Price::Free, mtu: None, fill };
+            let link = Link { fill, ..Link::of(rtt, rate, rate) };
             let answer = Answer { measured, direction: "down", suggestion: None, link, role, time: rtt };
             answer.text().contains("write `fill: off`")
         };

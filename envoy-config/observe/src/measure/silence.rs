@@ -173,7 +173,6 @@ fn patience(link: &Link) -> Duration {
 #[cfg(test)]
 mod tests {
     use longhaul_config::units::Rate;
-    use longhaul_config::{Fill, Price};
 
     use super::*;
 
@@ -181,7 +180,7 @@ mod tests {
 
     fn listening() -> Listening {
         let [down, up] = [20_000_000, 5_000_000].map(|bits_per_second| Rate { bits_per_second });
-        Listening::over(&Link { rtt: GEO, down, up, price: Price::Free, mtu: None, fill: Fill::Auto })
+        Listening::over(&Link::of(GEO, down, up))
     }
 
     fn connection(number: u8) -> Connection {

@@ -120,14 +120,12 @@ fn rounded(rate: Rate) -> Rate {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_config::Fill;
-
     use super::super::super::finding::Verdict;
     use super::*;
 
     fn link(mtu: Option<u32>) -> Link {
         let rate = |mbit: u64| Rate { bits_per_second: mbit * 1_000_000 };
-        Link { rtt: Duration::from_millis(600), down: rate(20), up: rate(5), price: Price::Free, mtu, fill: Fill::Auto }
+        Link { mtu, ..Link::of(Duration::from_millis(600), rate(20), rate(5)) }
     }
 
     fn path(passes: impl Fn(Option<u32>) -> bool) -> PathFact {
