@@ -7,8 +7,9 @@
 //!
 //! Envoy lends pointers to headers and bodies until the next call that changes them, so every reader here copies at once.
 //!
-//! **Calls that lead back into the module.** [`Stream::reply`], [`Stream::resume_request`], [`Stream::resume_response`] and [`Stream::reset`] may call hooks
-//! before they return, also the one that destroys the stream. `worker.rs` makes them when no filter code runs.
+//! **Calls that lead back into the module.** [`Stream::reply`], [`Stream::resume_request`], [`Stream::resume_response`] and
+//! [`Stream::reset`] may call hooks before they return, also the one that destroys the stream. `worker.rs` makes them when
+//! no filter code runs.
 
 #![allow(unsafe_code)]
 
@@ -212,13 +213,44 @@ pub(crate) unsafe fn copy_pieces(pieces: *const Lent, count: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     if !pieces.is_null() {
         // SAFETY: the caller's promise.
-        let pieces = unsafe { std::slice::from_raw_parts(pieces, count) };
-        for piece in pieces {
-            // SAFETY: as above.
-            bytes.extend_from_slice(unsafe { piece.bytes() });
-        }
+        unsafe { append(std::slice::from_raw_parts(pieces, count), &mut bytes) };
     }
     bytes
+}
+
+/// Copies pieces to the end of `bytes`.
+///
+/// # Safety
+/// Envoy still lends them.
+unsafe fn append(pieces: &[Lent], bytes: &mut Vec<u8>) {
+    for piece in pieces {
+        // SAFETY: the caller's promise.
+        bytes.extend_from_slice(unsafe { piece.bytes() });
+    }
+}
+
+/// A function of Envoy that sends a request.
+type Callout = unsafe extern "C" fn(Ptr, *mut u64, Lent, *mut LentField, usize, Lent, u64) -> u32;
+
+/// Sends a request without a body, for `sender`. Returns its number.
+///
+/// # Safety
+/// `callout` takes such a sender, which lives.
+unsafe fn call(
+    callout: Callout,
+    sender: Ptr,
+    cluster: &str,
+    fields: &[(&str, &str)],
+    timeout: Duration,
+) -> Result<u64, Refused> {
+    let mut id = 0;
+    let mut fields = lend(fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())));
+    let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+    let cluster = Lent::of(cluster.as_bytes());
+    // SAFETY: the caller's promise; live slices and a live out-pointer. Envoy copies what it keeps.
+    let outcome =
+        unsafe { callout(sender, &raw mut id, cluster, fields.as_mut_ptr(), fields.len(), Lent::NOTHING, timeout_ms) };
+    if outcome == 0 { Ok(id) } else { Err(Refused(outcome)) }
 }
 
 /// Returns the number of workers. Only the main thread may call it.
@@ -298,21 +330,10 @@ impl Config {
 
     /// Sends a request without a body. Only the main thread may call it.
     pub(crate) fn call(self, cluster: &str, fields: &[(&str, &str)], timeout: Duration) -> Result<u64, Refused> {
-        let mut id = 0;
-        let mut fields = lend(fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())));
-        // SAFETY: live slices and a live out-pointer. Envoy copies what it keeps.
-        let outcome = unsafe {
-            envoy::envoy_dynamic_module_callback_http_filter_config_http_callout(
-                self.0,
-                &raw mut id,
-                Lent::of(cluster.as_bytes()),
-                fields.as_mut_ptr(),
-                fields.len(),
-                Lent::NOTHING,
-                milliseconds(timeout),
-            )
-        };
-        if outcome == 0 { Ok(id) } else { Err(Refused(outcome)) }
+        // SAFETY: the configuration lives.
+        unsafe {
+            call(envoy::envoy_dynamic_module_callback_http_filter_config_http_callout, self.0, cluster, fields, timeout)
+        }
     }
 
     /// Returns a way to wake the main thread. Only the main thread may call it.
@@ -320,10 +341,6 @@ impl Config {
         // SAFETY: the configuration lives.
         MainBell(unsafe { envoy::envoy_dynamic_module_callback_http_filter_config_scheduler_new(self.0) })
     }
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Wakes the main thread for a configuration.
@@ -466,10 +483,8 @@ impl Stream {
             envoy::envoy_dynamic_module_callback_http_get_body_chunks(self.0, body as u32, chunks.as_mut_ptr())
         };
         if known {
-            for chunk in chunks {
-                // SAFETY: Envoy lends the chunks until the body changes.
-                bytes.extend_from_slice(unsafe { chunk.bytes() });
-            }
+            // SAFETY: Envoy lends the chunks until the body changes.
+            unsafe { append(&chunks, bytes) };
         }
     }
 
@@ -520,21 +535,8 @@ impl Stream {
 
     /// Sends a request without a body, which ends with the stream.
     pub(crate) fn call(self, cluster: &str, fields: &[(&str, &str)], timeout: Duration) -> Result<u64, Refused> {
-        let mut id = 0;
-        let mut fields = lend(fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())));
-        // SAFETY: live slices and a live out-pointer. Envoy copies what it keeps.
-        let outcome = unsafe {
-            envoy::envoy_dynamic_module_callback_http_filter_http_callout(
-                self.0,
-                &raw mut id,
-                Lent::of(cluster.as_bytes()),
-                fields.as_mut_ptr(),
-                fields.len(),
-                Lent::NOTHING,
-                milliseconds(timeout),
-            )
-        };
-        if outcome == 0 { Ok(id) } else { Err(Refused(outcome)) }
+        // SAFETY: the stream lives.
+        unsafe { call(envoy::envoy_dynamic_module_callback_http_filter_http_callout, self.0, cluster, fields, timeout) }
     }
 
     /// Responds instead of the server.

@@ -260,7 +260,6 @@ def pair(
 ) -> Iterator[Pair]:
     """Runs both ends on files with `changes`, as `write_pair` takes them."""
     programs = {"remote_program": remote_program, "ground_program": ground_program}
-    named = {"remote": remote_program, "ground": ground_program}
-    older = [role for role, program in named.items() if program not in (None, built("longhaul"))]
+    older = [end.removesuffix("_program") for end, one in programs.items() if one not in (None, built("longhaul"))]
     with running(write_pair(folder, ends, link, older=older, **changes), ends, trusted=trusted, **programs) as both:
         yield both
