@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.boxes.pair import REDIRECTS, Ends, Pair, pair
+from harness.boxes.pair import FAIR, REDIRECTS, Ends, Pair, pair
 from harness.host.processes import Child
 from harness.net.authority import Authority
 from harness.net.topology import CLIENT, CLIENT_DEVICE, RESOLVER
@@ -109,8 +109,7 @@ def neighbour_bed(
         child.wait_for_output("ready")
         both = None
         if way != "direct":
-            setting = stated or links.link(profile).setting
-            setting = setting | ({"fill": "off" if way == "unshared" else "auto"})
+            setting = (stated or links.link(profile).setting) | ({"fill": "off"} if way == "unshared" else FAIR)
             ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
             both = stack.enter_context(pair(folder, ends, setting, steered=["listed.example.org"], **split))
             stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))

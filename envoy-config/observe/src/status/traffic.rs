@@ -95,8 +95,8 @@ pub(super) struct UpstreamCounts {
     pub reuse: Option<f64>,
 }
 
-/// The chains of clients' connections that pass unread, by `envoy_tcp_prefix`. The others carry the same bytes one hop further, or
-/// belong to the pair: warm connections, the pipe, lookups.
+/// The chains of clients' connections that pass unread, by `envoy_tcp_prefix`. The others carry the same bytes one hop
+/// further, or belong to the pair: warm connections, the pipe, lookups.
 const PASSED_THROUGH: [&str; 5] = ["tls", "nameless", "pass_through", "original_destination", "other"];
 
 impl Traffic {
