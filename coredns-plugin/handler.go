@@ -13,6 +13,7 @@ import (
 	"github.com/coredns/coredns/plugin/pkg/nonwriter"
 	"github.com/coredns/coredns/request"
 
+	"example.org/longhaul/coredns-plugin/apart"
 	"example.org/longhaul/coredns-plugin/names"
 	"example.org/longhaul/coredns-plugin/steer"
 
@@ -34,8 +35,11 @@ type Longhaul struct {
 	compare share
 	proxy   *proxy
 	counts  counters
+	table   *apart.Table
 	// instant is nil where responses wait for the truth.
 	instant *instant
+	// intercepted: the proxy meets the clients' connections at the true addresses, so names keep them.
+	intercepted bool
 }
 
 // Name implements the plugin.Handler interface.
@@ -82,10 +86,14 @@ func (l *Longhaul) serveListed(ctx context.Context, w dns.ResponseWriter, r *dns
 		return plugin.NextOrFailure(l.Name(), l.Next, ctx, w, r)
 	}
 	if left == 0 && scope == nil {
-		if answer, verdict := l.answerAtOnce(w, query, proxies); answer != nil {
+		if answer, verdict := l.answerAtOnce(w, query); answer != nil {
 			counts.count(query.Question.Qtype, verdict)
 			return dns.RcodeSuccess, w.WriteMsg(answer)
 		}
+	}
+	notes := left == 0
+	if notes && l.intercepted {
+		left = steer.LeftIntercepted
 	}
 
 	truth, rcode, err := l.ask(ctx, w, r)
@@ -96,7 +104,9 @@ func (l *Longhaul) serveListed(ctx context.Context, w dns.ResponseWriter, r *dns
 	answer, verdict := truth, left
 	if left == 0 {
 		answer, verdict = l.steer(ctx, w, query, truth, proxies)
-		l.noteTruth(query, truth, proxies)
+	}
+	if notes {
+		l.noteTruth(query, truth)
 	}
 	counts.count(query.Question.Qtype, verdict)
 	if scope != nil {

@@ -3,17 +3,29 @@ package longhaul
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/coredns/coredns/plugin"
 	"github.com/coredns/coredns/plugin/test"
 
+	"example.org/longhaul/coredns-plugin/apart"
+	"example.org/longhaul/coredns-plugin/steer"
+
 	"github.com/miekg/dns"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-const atOnce = "longhaul {\nproxy 198.51.100.12\nmatch example.org\ninstant\n}"
+const atOnce = "longhaul {\nproxy 198.51.100.12\nmatch example.org\ninstant 198.18.0.0/15\n}"
+
+// instantly returns the records of a name before the truth is known.
+func instantly(name string) string {
+	addr, _ := apart.NewAlone(netip.MustParsePrefix("198.18.0.0/15")).Place(name, time.Minute)
+	return name + " 10 IN A " + addr.String()
+}
 
 // farAway answers from truth, but only when the test lets it.
 type farAway struct {
@@ -45,7 +57,7 @@ func TestListedNamesAreAnsweredBeforeTheTruthIsKnown(t *testing.T) {
 	far := &farAway{truth: answering("www.example.org. 300 IN A 203.0.113.1"), let: make(chan struct{})}
 	l := newPlugin(t, atOnce, plugin.HandlerFunc(far.ServeDNS))
 	for qtype, want := range map[uint16]string{
-		dns.TypeA: "www.example.org. 60 IN A 198.51.100.12", dns.TypeAAAA: "", dns.TypeHTTPS: "",
+		dns.TypeA: instantly("www.example.org."), dns.TypeAAAA: "", dns.TypeHTTPS: "",
 	} {
 		m := ask(t, l, question("www.example.org.", qtype), &test.ResponseWriter{})
 		if got := words(m.Answer); got != want || m.Rcode != dns.RcodeSuccess || !m.RecursionAvailable {
@@ -74,8 +86,37 @@ func TestANameThatDoesNotExistIsAnsweredByTheTruthFromThenOn(t *testing.T) {
 		t.Errorf("A name that is there again is answered %q", words(m.Answer))
 	}
 	if m := ask(t, l, question("gone.example.org.", dns.TypeA), &test.ResponseWriter{}); words(m.Answer) !=
-		"gone.example.org. 60 IN A 198.51.100.12" {
+		instantly("gone.example.org.") {
 		t.Errorf("Then it is answered %q", words(m.Answer))
+	}
+}
+
+func TestAnInterceptedNameGetsTheTruthOnceItIsKnown(t *testing.T) {
+	const a, aaaa = "www.example.org. 300 IN A 203.0.113.1", "www.example.org. 300 IN AAAA 2001:db8:1::1"
+	far := &farAway{truth: truth{answers: map[string]string{"A": a, "AAAA": aaaa}}, let: make(chan struct{})}
+	l := newPlugin(t, strings.Replace(atOnce, "instant", "intercepted\ninstant", 1), plugin.HandlerFunc(far.ServeDNS))
+	for qtype, want := range map[uint16]string{dns.TypeA: instantly("www.example.org."), dns.TypeAAAA: ""} {
+		if got := words(ask(t, l, question("www.example.org.", qtype), &test.ResponseWriter{}).Answer); got != want {
+			t.Errorf("%s is answered %q", dns.TypeToString[qtype], got)
+		}
+	}
+	close(far.let)
+	for qtype, want := range map[uint16]string{dns.TypeA: a, dns.TypeAAAA: aaaa} {
+		eventually(t, "the truth", func() bool {
+			return words(ask(t, l, question("www.example.org.", qtype), &test.ResponseWriter{}).Answer) == want
+		})
+	}
+}
+
+func TestAnInterceptedNameIsNotSteered(t *testing.T) {
+	const a = "www.example.org. 300 IN A 203.0.113.1"
+	l := newPlugin(t, "longhaul {\nproxy 198.51.100.12\nmatch example.org\nintercepted\n}", answering(a))
+	before := testutil.ToFloat64(l.counts.of("").skips[steer.LeftIntercepted])
+	if got := words(ask(t, l, question("www.example.org.", dns.TypeA), &test.ResponseWriter{}).Answer); got != a {
+		t.Errorf("Answer is %q", got)
+	}
+	if counted := testutil.ToFloat64(l.counts.of("").skips[steer.LeftIntercepted]); counted != before+1 {
+		t.Errorf("%v counted, before %v", counted, before)
 	}
 }
 
@@ -98,7 +139,7 @@ func TestALinkThatIsDownSaysNothingAboutAName(t *testing.T) {
 	<-failed
 	for range 3 {
 		m := ask(t, l, question("www.example.org.", dns.TypeA), &test.ResponseWriter{})
-		if got := words(m.Answer); got != "www.example.org. 60 IN A 198.51.100.12" {
+		if got := words(m.Answer); got != instantly("www.example.org.") {
 			t.Errorf("Answer is %q", got)
 		}
 	}
@@ -135,7 +176,7 @@ func TestAResolverThatFailedSaysNothingAboutAName(t *testing.T) {
 	<-asked
 	eventually(t, "the end of the question aside", func() bool { return len(l.instant.asking) == 0 })
 	m := ask(t, l, question("www.example.org.", dns.TypeA), &test.ResponseWriter{})
-	if got := words(m.Answer); got != "www.example.org. 60 IN A 198.51.100.12" {
+	if got := words(m.Answer); got != instantly("www.example.org.") {
 		t.Errorf("Answer is %q", got)
 	}
 }

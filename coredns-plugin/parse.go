@@ -14,6 +14,7 @@ import (
 	"github.com/coredns/coredns/core/dnsserver"
 	"github.com/coredns/coredns/plugin"
 
+	"example.org/longhaul/coredns-plugin/apart"
 	"example.org/longhaul/coredns-plugin/names"
 	"example.org/longhaul/coredns-plugin/steer"
 )
@@ -48,7 +49,8 @@ var properties = map[string]func(*config, *caddy.Controller, []string) error{
 	"dnssec":        (*config).parseDNSSEC,
 	"compare":       (*config).parseCompare,
 	"canary":        flag(func(cfg *config) *bool { return &cfg.canary }),
-	"instant":       flag(func(cfg *config) *bool { return &cfg.instant }),
+	"instant":       (*config).parseInstant,
+	"intercepted":   flag(func(cfg *config) *bool { return &cfg.intercepted }),
 	"health":        (*config).parseHealth,
 	"pause":         (*config).parsePause,
 	"reload":        (*config).parseReload,
@@ -72,7 +74,9 @@ type config struct {
 	proxies []netip.Addr
 	www     bool
 	canary  bool
-	instant bool
+	instant netip.Prefix
+
+	intercepted bool
 
 	healthAt netip.AddrPort // without an address: this port of each proxy address
 	interval time.Duration
@@ -130,6 +134,11 @@ func (cfg *config) check() error {
 	case cfg.policy.Replace && cfg.seen["max_origin"]:
 		return errors.New("'max_origin' has no meaning with 'mode replace'")
 	}
+	for _, r := range cfg.policy.Ranges {
+		if !slices.ContainsFunc(cfg.proxies, func(addr netip.Addr) bool { return addr.Is4() == r.Addr().Is4() }) {
+			return fmt.Errorf("no proxy address of the family of '%s'; the proxy's own names and 'health' need one", r)
+		}
+	}
 	for _, f := range cfg.files {
 		if slices.ContainsFunc(cfg.files, func(other *listFile) bool { return other != f && other.path == f.path }) {
 			return fmt.Errorf("list file '%s' given twice", f.path)
@@ -155,8 +164,11 @@ func (cfg *config) build() *Longhaul {
 			p.listeners = append(p.listeners, &listener{at: netip.AddrPortFrom(addr, cfg.healthAt.Port()), addrs: []netip.Addr{addr}})
 		}
 	}
+	table := apart.New(cfg.policy.Ranges, readCertificates)
+	cfg.policy.Place = placement(table)
 	l := &Longhaul{
 		policy:  cfg.policy,
+		table:   table,
 		own:     ownNames{cfg.own.Set(), cfg.alpn},
 		canary:  cfg.canary,
 		www:     cfg.www,
@@ -165,9 +177,10 @@ func (cfg *config) build() *Longhaul {
 		compare: cfg.compare,
 		proxy:   p,
 	}
-	if cfg.instant {
-		l.instant = newInstant()
+	if cfg.instant.IsValid() {
+		l.instant = newInstant(cfg.instant)
 	}
+	l.intercepted = cfg.intercepted
 	return l
 }
 
@@ -183,6 +196,12 @@ func (cfg *config) parseProxy(c *caddy.Controller, args []string) error {
 		return c.ArgErr()
 	}
 	for _, arg := range args {
+		if strings.Contains(arg, "/") {
+			if err := cfg.addRange(c, arg); err != nil {
+				return err
+			}
+			continue
+		}
 		addr, err := netip.ParseAddr(arg)
 		switch {
 		case err != nil:
@@ -195,6 +214,45 @@ func (cfg *config) parseProxy(c *caddy.Controller, args []string) error {
 		cfg.proxies = append(cfg.proxies, addr)
 	}
 	return nil
+}
+
+// addRange takes a range of addresses that all lead to the proxy.
+func (cfg *config) addRange(c *caddy.Controller, arg string) error {
+	r, err := parseRange(c, arg)
+	if err != nil {
+		return err
+	}
+	for _, other := range cfg.policy.Ranges {
+		if other.Addr().Is4() == r.Addr().Is4() {
+			return c.Errf("range '%s' stands beside '%s'; expected one of each family", arg, other)
+		}
+	}
+	cfg.policy.Ranges = append(cfg.policy.Ranges, r)
+	return nil
+}
+
+// parseRange reads a range that gives each server an address of its own.
+func parseRange(c *caddy.Controller, arg string) (netip.Prefix, error) {
+	r, err := netip.ParsePrefix(arg)
+	switch {
+	case err != nil:
+		return r, c.Errf("'%s' is no range; expected one such as 198.18.0.0/15", arg)
+	case r != r.Masked():
+		return r, c.Errf("range '%s' has bits behind its length; expected %s", arg, r.Masked())
+	case r.Addr().BitLen()-r.Bits() < 2:
+		return r, c.Errf("range '%s' has fewer than two addresses to give", arg)
+	}
+	return r, nil
+}
+
+// parseInstant takes the range that names have addresses of before the truth is known.
+func (cfg *config) parseInstant(c *caddy.Controller, args []string) error {
+	if len(args) != 1 {
+		return c.ArgErr()
+	}
+	r, err := parseRange(c, args[0])
+	cfg.instant = r
+	return err
 }
 
 func (cfg *config) parseMatch(c *caddy.Controller, args []string) error {

@@ -32,6 +32,7 @@ func setup(c *caddy.Controller) error {
 		l.lists.start(ctx, &running)
 		l.bypass.start(ctx, &running)
 		l.proxy.start(ctx, &running)
+		l.table.Start(ctx, &running)
 		if l.instant != nil {
 			l.instant.start(ctx, &running)
 		}

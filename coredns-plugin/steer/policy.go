@@ -31,7 +31,12 @@ type Policy struct {
 	HTTPS        HTTPS
 	DNSSEC       DNSSEC
 	AllowPrivate []netip.Prefix
+	Ranges       []netip.Prefix // the proxy's, beside its addresses
+	Place        Placement      // nil: every name gets all of the proxy's addresses
 }
+
+// unreadTTL is the TTL of the truth about a name that may be steered in a moment, in seconds.
+const unreadTTL = 10
 
 // TTL bounds the one TTL of a steered response, in seconds: it is the origin's lowest, held between Min and Max. One RRset
 // has one TTL (RFC 2181 section 5.2). Caches that get two lose either the proxy or the origin.
@@ -74,11 +79,23 @@ func (q Query) of(qtype uint16) Query {
 	return q
 }
 
+// Placement chooses the proxy's addresses for a name whose server has the addresses origins, or gives the reason why none is
+// safe. All are of one family. Clients may use the choice for ttl seconds.
+type Placement func(name string, origins, proxies []netip.Addr, ttl uint32) ([]netip.Addr, Verdict)
+
 // Answer turns the true response to a query into the response for the client. It returns response itself where the truth
 // stays, with the reason. It never changes response or a record in it: a cache or a zone may own them.
 //
 // other is the true response to the query that OtherQuery names. It is nil if there is no such query or it failed.
 func (p *Policy) Answer(query Query, response, other *dns.Msg, proxies *Addresses) (*dns.Msg, Verdict) {
+	answer, verdict := p.answer(query, response, other, proxies)
+	if verdict == LeftUnread {
+		answer = withMaxTTL(answer, unreadTTL)
+	}
+	return answer, verdict
+}
+
+func (p *Policy) answer(query Query, response, other *dns.Msg, proxies *Addresses) (*dns.Msg, Verdict) {
 	if family := proxies.Of(query.Question.Qtype); len(family) > 0 {
 		return p.answerAddresses(query, response, family)
 	}
@@ -91,10 +108,13 @@ func (p *Policy) Answer(query Query, response, other *dns.Msg, proxies *Addresse
 	if other == nil {
 		return response, LeftError
 	}
-	ttl, verdict := p.Steers(query.of(proxies.FirstType()), other, proxies)
-	if verdict != Steered {
-		return response, verdict
+	var room [roomForAddresses]netip.Addr
+	first := proxies.FirstType()
+	set, _, _, reason := p.placed(query.of(first), other, proxies.Of(first), room[:0])
+	if reason != 0 {
+		return response, reason
 	}
+	ttl := p.TTL.hold(set.ttl)
 	if query.Question.Qtype == dns.TypeHTTPS && p.HTTPS == HTTPSStrip {
 		return p.strip(query.Question, response, ttl)
 	}
@@ -114,7 +134,16 @@ func (p *Policy) OtherQuery(query Query, response *dns.Msg, proxies *Addresses) 
 	return proxies.FirstType()
 }
 
-// Steers reports what Answer makes of an A or AAAA query whose true response is response, and the TTL of a steered one.
+// placed reads the addresses of a true response and chooses the proxy's, or gives the reason why the truth stays.
+func (p *Policy) placed(query Query, response *dns.Msg, proxies, room []netip.Addr) (addressSet, []netip.Addr, []netip.Addr, Verdict) {
+	set, origins, reason := p.steerable(query, response, proxies, room)
+	if reason == 0 && p.Place != nil {
+		proxies, reason = p.Place(query.Question.Name, origins, proxies, p.TTL.hold(set.ttl))
+	}
+	return set, origins, proxies, reason
+}
+
+// Steers reports what Answer, but for Place, makes of an A or AAAA query whose true response is response, and the TTL of a steered one.
 func (p *Policy) Steers(query Query, response *dns.Msg, proxies *Addresses) (uint32, Verdict) {
 	var room [roomForAddresses]netip.Addr
 	set, _, reason := p.steerable(query, response, proxies.Of(query.Question.Qtype), room[:0])
@@ -130,7 +159,7 @@ func (p *Policy) MayValidate(query *dns.Msg) bool { return p.leavesSigned(query,
 // answerAddresses places proxies into the response to an A or AAAA query.
 func (p *Policy) answerAddresses(query Query, response *dns.Msg, proxies []netip.Addr) (*dns.Msg, Verdict) {
 	var room [roomForAddresses]netip.Addr
-	set, origins, reason := p.steerable(query, response, proxies, room[:0])
+	set, origins, proxies, reason := p.placed(query, response, proxies, room[:0])
 	if reason != 0 {
 		return response, reason
 	}

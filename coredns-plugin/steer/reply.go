@@ -59,6 +59,17 @@ func withTTL(rr dns.RR, ttl uint32) dns.RR {
 	return rr
 }
 
+// withMaxTTL returns a copy of response in which no record lives for more than ttl seconds.
+func withMaxTTL(response *dns.Msg, ttl uint32) *dns.Msg {
+	out := response.Copy()
+	for _, records := range [][]dns.RR{out.Answer, out.Ns} {
+		for _, rr := range records {
+			rr.Header().Ttl = min(rr.Header().Ttl, ttl)
+		}
+	}
+	return out
+}
+
 // reply begins a changed response: the header and question of the true one, not authoritative and not authentic any more,
 // with no record but the OPT. Name servers and their addresses are left out. They are of no use to a client that has the
 // address, and in a small UDP message they would set the truncated bit where the answer itself fits.

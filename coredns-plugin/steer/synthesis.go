@@ -8,6 +8,10 @@ import "github.com/miekg/dns"
 // configuration.
 const syntheticTTL = 300
 
+// instantTTL is the TTL of responses before the truth is known, in seconds. A client believes this long in a name that does not
+// exist.
+const instantTTL = 10
+
 // Instant responds to a query for a steered name before the truth is known. It returns nil where only the truth will do: for
 // a client that may validate, and for types that pass.
 func (p *Policy) Instant(query Query, proxies *Addresses) (*dns.Msg, Verdict) {
@@ -15,7 +19,7 @@ func (p *Policy) Instant(query Query, proxies *Addresses) (*dns.Msg, Verdict) {
 	if p.MayValidate(query.Msg) || len(proxies.Of(qtype)) == 0 && (p.passes(qtype) || p.strips(qtype)) {
 		return nil, 0
 	}
-	m := withRecords(query, proxies, p.TTL.Min) // the least there is: a client believes this long in a name that does not exist
+	m := withRecords(query, proxies, instantTTL)
 	if len(m.Answer) == 0 {
 		return m, Suppressed
 	}

@@ -58,7 +58,8 @@ func (p *Policy) leavesSigned(query *dns.Msg, signed bool) bool {
 // the local network (or is blocked by a sinkhole address), or all of its addresses are the proxy's own.
 func (p *Policy) staysPrivate(addrs, proxies []netip.Addr) bool {
 	return !slices.ContainsFunc(addrs, func(addr netip.Addr) bool {
-		return !slices.Contains(proxies, addr) && (isPublic(addr) || containsIn(p.AllowPrivate, addr))
+		own := slices.Contains(proxies, addr) || containsIn(p.Ranges, addr)
+		return !own && (isPublic(addr) || containsIn(p.AllowPrivate, addr))
 	})
 }
 

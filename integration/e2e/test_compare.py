@@ -18,7 +18,7 @@ from harness.clients.commands import Answer, dig
 from harness.host.artifacts import REPOSITORY, built
 from harness.host.waiting import wait_for
 from harness.net.authority import Authority
-from harness.net.topology import CLIENT_DEVICE, PROXY, RESOLVER
+from harness.net.topology import CLIENT_DEVICE, RESOLVER, leads_to_proxy
 from harness.origins.pages import page_site
 
 PAGE, PAGE_ADDRESS = "www.demo.test", "203.0.113.5"
@@ -70,7 +70,7 @@ class CompareBed(Bed):
         """Returns true if DNS leads a client to the proxy."""
         answer = dig(PAGE, "A", RESOLVER, "-b", client, namespace=self.topology.clients)
         assert answer.addresses()[-1] == PAGE_ADDRESS, answer
-        return answer.addresses()[0] == PROXY
+        return leads_to_proxy(answer.addresses()[0])
 
     def rewritten(self, client: str) -> bool:
         """Returns true if a client that knows the address of the site gets a rewritten page."""

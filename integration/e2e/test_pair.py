@@ -24,7 +24,7 @@ from harness.host.artifacts import REPOSITORY, built
 from harness.host.usage import processes
 from harness.host.waiting import quickest, wait_for
 from harness.lab import watches
-from harness.lab.line import FAR, NEAR_HOME
+from harness.lab.line import FAR, INSTANT_RANGE, NEAR_HOME, is_instant
 from harness.net.namespaces import Namespace
 from harness.net.topology import FORBIDDEN
 
@@ -218,19 +218,32 @@ def test_names_are_asked_over_the_link_once_and_every_type_is_the_truth(warm: Pa
 
 def test_listed_names_are_answered_at_once_and_their_pages_come(warm: PairBed) -> None:
     answers = [warm.dig(LISTED, kind) for kind in ("A", "AAAA")]
-    assert [answer.addresses() for answer in answers] == [[NEAR_HOME], []]
     assert all(answer.seconds < RTT_S for answer in answers), "nothing was waited for"
-    # The client resolved the name itself. The address is the remote's, and the name gives the destination.
-    for scheme in ("http", "https"):
-        answer = warm.curl.get(f"{scheme}://{LISTED}/page.html")
-        assert (answer.status, answer.remote.split(":")[0]) == (200, NEAR_HOME), answer
+    [[made_up], none] = [answer.addresses() for answer in answers]
+    assert (is_instant(made_up), none) == (True, [])
+    # The name gives the destination, whatever the address.
+    for scheme, port in (("http", 80), ("https", 443)):
+        answer = warm.curl.get(f"{scheme}://{LISTED}/page.html", "--resolve", f"{LISTED}:{port}:{made_up}")
+        assert (answer.status, answer.remote.split(":")[0]) == (200, made_up), answer
+    wait_for("the truth", lambda: warm.dig(LISTED, "A").addresses() == [warm.site.hosts[LISTED]["address"]])
+    assert warm.curl.get(f"https://{LISTED}/page.html").status == 200
 
 
 def test_a_listed_name_that_does_not_exist_is_said_so_once_that_is_known(warm: PairBed) -> None:
     first = warm.dig(GONE, "A")
-    assert (first.status, first.addresses()) == ("NOERROR", [NEAR_HOME])
+    assert (first.status, [is_instant(one) for one in first.addresses()]) == ("NOERROR", [True])
     assert b"could not be resolved" in warm.curl.get(f"http://{GONE}/", "--resolve", f"{GONE}:80:{NEAR_HOME}").body
     wait_for("the truth", lambda: warm.dig(GONE, "A").status == "NXDOMAIN", interval_s=0.2)
+
+
+def test_nothing_but_web_pages_reaches_an_address_of_a_name_that_is_not_known_yet(warm: PairBed) -> None:
+    address = str(INSTANT_RANGE[77])
+    before = len(warm.origins.events("connect"))
+    for program in (f"exec 3<>/dev/tcp/{address}/22", f"exec 3<>/dev/udp/{address}/443; echo >&3; read -t 3 -u 3"):
+        ended = warm.line.clients.run("timeout", "3", "bash", "-c", program, check=False)
+        assert "refused" in ended.stderr, ended
+    nameless = warm.curl.get(f"https://{address}/", timeout_s=10)
+    assert (nameless.status, len(warm.origins.events("connect"))) == (0, before), nameless
 
 
 @pytest.mark.parametrize("name", sorted(FORBIDDEN))

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from e2e.pair_bed import LAB, TODAY, PairBed, standing_pair
-from harness.lab.line import NEAR_HOME
+from harness.lab.line import is_instant
 
 STEERED = [f"h{number}.example.org" for number in range(12)]
 
@@ -45,7 +45,8 @@ def test_names_are_asked_over_the_pipe(bed: PairBed) -> None:
 def test_the_names_of_a_page_are_answered_at_once_and_checked_without_a_connection_each(bed: PairBed) -> None:
     with ThreadPoolExecutor(len(STEERED)) as pool:
         answers = list(pool.map(lambda name: bed.dig(name, "A"), STEERED))
-    assert [answer.addresses() for answer in answers] == [[NEAR_HOME]] * len(STEERED)
+    addresses = {address for answer in answers for address in answer.addresses()}
+    assert (len(addresses), all(map(is_instant, addresses))) == (len(STEERED), True)
     answer = bed.curl.get(f"http://{STEERED[0]}/x.bin")
     assert answer.status == 200, answer
     assert bed.opened() == 0

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use longhaul_config::share::SEED;
-use longhaul_config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Remote, Role, Settings, Sockets};
+use longhaul_config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Role, Settings, Sockets};
 use longhaul_derive::{LOOKUPS_AT_ONCE, offers_http3};
 
 use super::guard;
@@ -187,6 +187,7 @@ fn origins(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) 
         open(out, &context.resolver.into(), context);
     }
     let own = guard::own_addresses(settings, context.local_addresses).into_iter().map(IpNet::from);
+    let own = own.chain(settings.proxy.ranges.iter().copied());
     let denied = settings.upstream.deny.iter().copied();
     let refused: BTreeSet<String> = guard::refused().chain(own).chain(denied).map(|net| net.to_string()).collect();
     let refused: Vec<String> = refused.into_iter().collect();
@@ -305,7 +306,9 @@ fn own_names(settings: &Settings) -> impl Iterator<Item = String> {
 
 fn plugin_properties(settings: &Settings) -> Vec<String> {
     let dns = &settings.dns;
-    let mut lines = vec![format!("proxy {}", joined(&settings.proxy.addresses))];
+    let proxy = settings.proxy.addresses.iter().map(ToString::to_string);
+    let proxy: Vec<String> = proxy.chain(settings.proxy.ranges.iter().map(ToString::to_string)).collect();
+    let mut lines = vec![format!("proxy {}", proxy.join(" "))];
     let own: Vec<String> = own_names(settings).collect();
     if !own.is_empty() {
         lines.push(format!("own {}", own.join(" ")));
@@ -333,8 +336,13 @@ fn plugin_properties(settings: &Settings) -> Vec<String> {
         lines.push(format!("allow_private {}", joined(&settings.upstream.allow_private)));
     }
     lines.extend(policy(dns));
-    if matches!(settings.role, Role::Remote(Remote { instant_answers: true, .. })) {
-        lines.push("instant".to_owned());
+    if settings.answers_truly() {
+        lines.push("# clients' connections to the true addresses come here".to_owned());
+        lines.push("intercepted".to_owned());
+    }
+    if let Some(range) = settings.instant_range() {
+        lines.push("# each name has an address of its own until the ground's response is here".to_owned());
+        lines.push(format!("instant {range}"));
     }
     if dns.health {
         lines.push(format!("health {}", health(&settings.listen.http)));

@@ -30,11 +30,11 @@ pub(super) struct Range {
     pub(super) length: u8,
 }
 
-/// An address of this host, with the refused port.
+/// An address of this host, or a range of them, with the refused port.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) struct Endpoint {
     pub(super) address: IpAddr,
-    /// The length of the prefix, 32 or 128: a single address.
+    /// The length of the prefix.
     pub(super) length: u8,
     /// The refused port. None: every port.
     pub(super) port: Option<u16>,
@@ -62,7 +62,7 @@ impl Guard {
     /// may reach it.
     pub fn refusal(&self, destination: SocketAddr) -> Option<Refused> {
         let (address, port) = (destination.ip(), destination.port());
-        let own = |own: &Endpoint| own.address == address && own.port.is_none_or(|refused| refused == port);
+        let own = |own: &Endpoint| own.contains(address) && own.port.is_none_or(|refused| refused == port);
         let within = |ranges: &[Range]| ranges.iter().any(|range| range.contains(address));
         if self.own.iter().any(own) {
             Some(Refused::Own)
@@ -93,6 +93,12 @@ impl Range {
     }
 }
 
+impl Endpoint {
+    fn contains(&self, address: IpAddr) -> bool {
+        IpNet::new(self.address, self.length).is_ok_and(|net| net.contains(&address))
+    }
+}
+
 impl From<IpNet> for Range {
     fn from(net: IpNet) -> Self {
         Self { address: net.network(), length: net.prefix_len() }
@@ -118,7 +124,9 @@ fn own_endpoints(settings: &Settings, local: &[IpAddr]) -> Vec<Endpoint> {
         let length = if address.is_ipv4() { 32 } else { 128 };
         ports.into_iter().map(move |port| Endpoint { address, length, port })
     });
-    endpoints.collect()
+    let ranges = settings.proxy.ranges.iter();
+    let ranges = ranges.map(|range| Endpoint { address: range.network(), length: range.prefix_len(), port: None });
+    endpoints.chain(ranges).collect()
 }
 
 /// Returns every socket on which this box listens.

@@ -14,7 +14,7 @@ from typing import Any, Self
 from harness.host.artifacts import built
 from harness.host.processes import Child, whole_lines
 from harness.net.namespaces import Place
-from harness.net.topology import PROXY, RESOLVER
+from harness.net.topology import PROXY, PROXY_RANGE, RESOLVER
 
 from .admin import admin_socket, ask
 
@@ -33,7 +33,7 @@ def gateway_config(
     config: dict[str, Any] = {
         "role": "edge",
         "link": {"rtt": "600ms", "down": "20mbit", "up": "5mbit"},
-        "proxy": {"addresses": [PROXY], "secure_names": [secure_name] if certificate else []},
+        "proxy": {"addresses": [PROXY, PROXY_RANGE], "secure_names": [secure_name] if certificate else []},
         "listen": {
             "http": ["0.0.0.0:80", "[::]:80"], "tls": ["0.0.0.0:443", "[::]:443"], "dns": ["0.0.0.0:53", "[::]:53"],
             "metrics": "127.0.0.1:9153", "intercept": "redirect",

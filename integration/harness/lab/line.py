@@ -9,6 +9,7 @@ The near box only routes unless a contender puts something on it, so that every 
 
 from __future__ import annotations
 
+import ipaddress
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,12 +21,19 @@ NEAR_DEVICE = "home0"
 """The near box's device towards the clients."""
 HOME = "192.0.2.0/25"
 NEAR_HOME = "192.0.2.1"
+INSTANT_RANGE = ipaddress.ip_network("198.18.0.0/15")
+"""Where a remote puts listed names before the ground has responded."""
 NEAR = "192.0.2.129"
 FAR = "192.0.2.130"
 assert GATEWAY == NEAR_HOME, "the clients' default route is the topology's"
 
 FURTHER_PROXY_ADDRESSES = tuple(f"198.51.100.{number}" for number in range(13, 33))
 """The proxy's own addresses beside the first: one for each variant of Longhaul, and shards."""
+
+
+def is_instant(address: str) -> bool:
+    """Reports whether a remote has made up this address."""
+    return ipaddress.ip_address(address) in INSTANT_RANGE
 
 
 class Line(Topology):

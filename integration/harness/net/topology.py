@@ -26,6 +26,8 @@ GATEWAY = "192.0.2.1"
 CLIENT_NETWORK = "192.0.2.0/24"
 CLIENT_DEVICE = "lan0"
 PROXY = "198.51.100.12"
+PROXY_RANGE = "198.18.0.0/16"
+"""Each server behind a steered name has an address of the proxy of its own here."""
 INTERNET = "198.51.100.2"
 SITES = ipaddress.ip_network("203.0.113.0/24")
 RESOLVER = "203.0.113.53"
@@ -41,6 +43,11 @@ FORBIDDEN = {
     "self-lan.example.org": GATEWAY,
 }
 """Names of sites whose addresses no client may reach through a proxy."""
+
+
+def leads_to_proxy(address: str) -> bool:
+    """Reports whether clients reach the proxy at this address."""
+    return address == PROXY or ipaddress.ip_address(address) in ipaddress.ip_network(PROXY_RANGE)
 
 
 def site_addresses() -> Iterable[str]:
@@ -102,6 +109,7 @@ class Topology:
 
     def _join_internet(self, stack: ExitStack) -> None:
         self.gateway.ip("address", "add", f"{PROXY}/32", "dev", "lo")
+        self.gateway.ip("route", "add", "local", PROXY_RANGE, "dev", "lo")
         self.gateway.sysctl("net.ipv4.ip_forward", 1)
         if self._wan_profile is None:
             veth(self.gateway, "wan0", self.internet, "wan0")

@@ -77,9 +77,9 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key(
         "proxy.addresses",
-        Form("list of addresses"),
+        Form("list of addresses and ranges"),
         Required("[198.51.100.12]"),
-        "the addresses where clients reach this box: first in DNS responses, and http targets of moved URLs. Several of one family are shards. The URLs in a page move only if the client's connection has the family of an address here. Not at a ground, which no client sees",
+        "the addresses where clients reach this box: first in DNS responses, and http targets of moved URLs. Behind them, a range such as `198.18.0.0/16` that leads to this box as a whole, at most one of each family. Then each server has an address of its own in DNS responses; without one, names of a second server get this box's address only where no certificate covers names of both ([why](../coredns-plugin/README.md#servers-apart)). Several addresses of one family are shards. The URLs in a page move only if the client's connection has the family of an address here. Not at a ground, which no client sees",
     ),
     key(
         "proxy.secure_names",
@@ -401,7 +401,7 @@ pub(crate) const KEYS: &[Key] = &[
         "split.instant_answers",
         Boolean,
         Is("true"),
-        "remote: queries for names under `dns` get this box's address before the ground has been queried. The ground finds the origin by the name in the request. A name that does not exist gets the true response from then on",
+        "remote with `listen.intercept`: before the ground has been queried, each name under `dns` gets an address of its own from 198.18.0.0/15, for 10 seconds. The ground finds the origin by the name in the request. From then on, names get the true response",
     ),
     key(
         "split.udp443",

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use ipnet::IpNet;
+
 use crate::diagnostic::Problem;
 use crate::keys::{self, DefaultValue};
 use crate::names::HostName;
@@ -59,18 +61,14 @@ pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> O
     let section = reader.section(top, "proxy");
     let what = "the addresses where clients reach this box, such as `addresses: [198.51.100.12]`";
     let read = |reader: &mut Reader, setting: &Setting<'_>| {
-        let addresses = reader.list(setting, client_facing);
-        let addresses = reader.without_duplicates(setting, addresses)?;
-        if addresses.is_empty() {
-            reader.expected(setting, "at least one address", "DNS responses and moved URLs point to it");
-            return None;
-        }
-        Some(addresses)
+        let entries = reader.list(setting, entry);
+        let entries = reader.without_duplicates(setting, entries)?;
+        own_addresses(reader, setting, &entries)
     };
     let addresses = match kind {
         RoleName::Edge | RoleName::Remote => reader.required(&section, "addresses", what, read),
         // Clients never connect to a ground.
-        RoleName::Ground => reader.optional_or(&section, "addresses", Vec::new(), read),
+        RoleName::Ground => reader.optional_or(&section, "addresses", (Vec::new(), Vec::new()), read),
     };
     let secure_names = reader.optional(&section, "secure_names", |reader, setting| {
         let names = reader.list(setting, Reader::host);
@@ -80,7 +78,59 @@ pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> O
         let siblings = reader.list(setting, sibling);
         reader.without_duplicates(setting, siblings)
     });
-    Some(Proxy { addresses: addresses?, secure_names: secure_names?, siblings: siblings? })
+    let (addresses, ranges) = addresses?;
+    Some(Proxy { addresses, ranges, secure_names: secure_names?, siblings: siblings? })
+}
+
+/// Reads an entry of `proxy.addresses`: an address is a range of one.
+fn entry(reader: &mut Reader, setting: &Setting<'_>) -> Option<IpNet> {
+    let range = match &setting.node.value {
+        NodeValue::Scalar(text) => text.parse::<IpNet>().ok().filter(|range| range.addr() == range.network()),
+        _ => None,
+    };
+    range.or_else(|| client_facing(reader, setting).map(IpNet::from))
+}
+
+/// The fewest addresses of a range, as bits: the first and the last are not used.
+const LEAST_RANGE_BITS: u8 = 2;
+
+fn same_family(range: &IpNet, address: IpAddr) -> bool {
+    range.addr().is_ipv4() == address.is_ipv4()
+}
+
+/// Tells addresses from ranges.
+fn own_addresses(reader: &mut Reader, setting: &Setting<'_>, entries: &[IpNet]) -> Option<(Vec<IpAddr>, Vec<IpNet>)> {
+    let is_address = |entry: &&IpNet| entry.prefix_len() == entry.max_prefix_len();
+    let addresses: Vec<IpAddr> = entries.iter().take_while(is_address).map(IpNet::addr).collect();
+    let ranges = entries.get(addresses.len()..).unwrap_or_default();
+    if addresses.is_empty() {
+        reader.expected(setting, "at least one address", "moved URLs point to it, and DNS responses without a range");
+        return None;
+    }
+    for (index, range) in ranges.iter().enumerate() {
+        let (what, help) = if is_address(&range) {
+            (format!("{} behind a range", range.addr()), "write the ranges behind the addresses")
+        } else if range.max_prefix_len() - range.prefix_len() < LEAST_RANGE_BITS {
+            (format!("{range} is too small"), "write a range of at least four addresses, such as `198.18.0.0/16`")
+        } else if ranges.iter().take(index).any(|other| same_family(range, other.addr())) {
+            (format!("{range} is a second range of its family"), "write one range of each family")
+        } else if !addresses.iter().any(|address| same_family(range, *address)) {
+            (
+                format!("{range} has no address of its family beside it"),
+                "add the address of this box in that family: health checks use it",
+            )
+        } else if let Some(within) = addresses.iter().find(|address| range.contains(*address)) {
+            (
+                format!("{within} is in the range {range}"),
+                "write a range of its own: a server gets each of its addresses",
+            )
+        } else {
+            continue;
+        };
+        reader.bad(setting, what, help);
+        return None;
+    }
+    Some((addresses, ranges.to_vec()))
 }
 
 fn client_facing(reader: &mut Reader, setting: &Setting<'_>) -> Option<IpAddr> {

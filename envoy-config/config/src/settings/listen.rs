@@ -15,6 +15,9 @@ pub struct Proxy {
     /// The addresses, at least one, without duplicates. They come first in DNS responses, and are the http targets of
     /// moved URLs.
     pub addresses: Vec<IpAddr>,
+    /// Ranges that lead to this box as a whole, at most one of each family. In DNS responses each server has an address of
+    /// its own there.
+    pub ranges: Vec<IpNet>,
     /// The proxy's own https names or addresses. A certificate in [`Settings::terminate`](super::Settings::terminate)
     /// covers each, or is awaited ([`Acme::awaited`](super::Acme::awaited)).
     pub secure_names: Vec<Host>,

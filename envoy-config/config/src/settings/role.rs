@@ -136,8 +136,8 @@ pub struct Remote {
     pub warm: Option<u32>,
     /// The treatment of QUIC, which a TCP proxy cannot carry.
     pub udp443: Udp443,
-    /// True if queries for listed names get this box's address before the ground is queried. The ground finds the
-    /// origin by its name.
+    /// True if listed names get addresses of their own before the ground is queried
+    /// ([`Settings::instant_range`](super::Settings::instant_range)). The ground finds the origin by its name.
     pub instant_answers: bool,
     /// True if headers are compressed before they cross the link.
     pub pack_headers: bool,

@@ -1,7 +1,7 @@
 //! The facts of this machine on which a run depends. `longhaul check` states them without a start, in the words of `run`.
 
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -76,6 +76,7 @@ pub(crate) fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) ->
     }
     facts.extend(congestion_control(derived, &HostFacts::of_this_machine()));
     facts.extend(absent_addresses(settings));
+    facts.extend(absent_ranges(settings));
     facts.extend(parents_on_this_box(settings, &local_addresses()));
     facts.extend(too_few_files(settings).map(|text| Fact::advises(Some("limits.connections"), text)));
     facts.extend(fewer_urls(settings, &derived.capacity).map(|text| Fact::advises(Some("limits.urls"), text)));
@@ -194,6 +195,21 @@ fn absent_addresses(settings: &Settings) -> Vec<Fact> {
         .map(|address| {
             let text = format!(
                 "{address}, set by `proxy.addresses`, is on no interface of this machine. Add it to one, or write the address that clients reach; behind a NAT this is as it should be"
+            );
+            Fact::contradicts(Some("proxy.addresses"), &text)
+        })
+        .collect()
+}
+
+/// Ranges that no route makes this machine's own. IPv6 is left out: its kernel code lets nobody bind an address of a route.
+fn absent_ranges(settings: &Settings) -> Vec<Fact> {
+    let absent = settings.proxy.ranges.iter().filter(|range| {
+        range.addr().is_ipv4() && range.hosts().next().is_some_and(|address| UdpSocket::bind((address, 0)).is_err())
+    });
+    absent
+        .map(|range| {
+            let text = format!(
+                "{range}, set by `proxy.addresses`, does not lead to this machine. Type `longhaul host`, or `ip route add local {range} dev lo`"
             );
             Fact::contradicts(Some("proxy.addresses"), &text)
         })

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use longhaul_config::units::Bytes;
 use longhaul_config::{Family, Intercept, Settings};
 use longhaul_derive::{CongestionControl, Derived};
@@ -63,6 +64,7 @@ pub fn plan(settings: &Settings, derived: &Derived, machine: &Machine) -> Plan {
     let steps = [
         sysctls(settings, derived, machine),
         client_routes(settings, derived, machine),
+        own_ranges(settings),
         interception(settings, machine),
     ];
     Plan { steps: steps.concat() }
@@ -178,6 +180,24 @@ fn kept_here(family: Family, rules: &str) -> Vec<Step> {
     let local =
         step("whatever address they were sent to", &format!("route replace {route}"), &format!("route del {route}"));
     marked.into_iter().chain([local]).collect()
+}
+
+/// Returns the steps that make every address of a range one of this host.
+fn own_ranges(settings: &Settings) -> Vec<Step> {
+    let step = |range: &IpNet| {
+        let family = if range.addr().is_ipv4() { Family::Ipv4 } else { Family::Ipv6 };
+        let words =
+            |text: String| ip(family).iter().copied().chain(text.split(' ')).map(str::to_owned).collect::<Vec<_>>();
+        let route = format!("local {range} dev lo");
+        Step {
+            why: "every address of this range of `proxy.addresses` leads to the listeners".to_owned(),
+            action: Action::Command {
+                command: words(format!("route replace {route}")),
+                undo: words(format!("route del {route}")),
+            },
+        }
+    };
+    settings.proxy.ranges.iter().map(step).collect()
 }
 
 fn interception(settings: &Settings, machine: &Machine) -> Vec<Step> {
