@@ -85,6 +85,10 @@ BENCHES = {
         "(root) clients that share a ship's link with downloads of others, beside a pair without shares",
         "integration/bench", "neighbours.py", (sys.executable, "neighbours.py"),
     ),
+    "names": Bench(
+        "(root) names that clients resolve at a box: pages that break because names share an address",
+        "integration/bench", "names.py", (sys.executable, "names.py"),
+    ),
     "bundling": Bench(
         "which objects of saved pages bundling sends, beside what Chromium requests",
         "integration/bench", "bundling.py", (sys.executable, "bundling.py"),

@@ -28,7 +28,8 @@ var published = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 const minCompressBytes = 256
 
 // Handler responds for all sites. The Host field names the site, but must agree with the address that the client
-// connected to. A proxy that confuses origins gets a 421, and a test finds that in the log.
+// connected to. A proxy that confuses origins gets a 421, or the status that the manifest has for the address. A test
+// finds that in the log.
 type Handler struct {
 	site *Site
 	log  *Log
@@ -75,7 +76,11 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, scheme string) 
 	}
 	host, served := h.site.Hosts[name]
 	if !served || h.site.address[name] != localAddress(r).Addr() {
-		http.Error(w, "no such site at this address", http.StatusMisdirectedRequest)
+		status := http.StatusMisdirectedRequest
+		if own, ok := h.site.misdirected[localAddress(r).Addr()]; ok {
+			status = own
+		}
+		http.Error(w, "no such site at this address", status)
 		return
 	}
 	if host.Special && strings.HasPrefix(r.URL.Path, specialPrefix) {

@@ -41,6 +41,12 @@ type Host struct {
 	// AAAA and HTTPSRecord add records that many of today's names have. A proxy that steers by A records must handle them.
 	AAAA        string `json:"aaaa"`
 	HTTPSRecord bool   `json:"https_record"`
+	// Certificate lists the names in the host's certificate, such as "*.page.test". Hosts with the same list share it.
+	// An empty list is the host's own name.
+	Certificate []string `json:"certificate"`
+	// Misdirected is the status of requests at the host's address for names that no host has there. 0 is 421. Many
+	// servers of today respond 404.
+	Misdirected int `json:"misdirected"`
 	// Root is a folder of files, served by their path. A folder's index.html stands for the folder.
 	Root string `json:"root"`
 	// Objects are served by path and query, before Root.
@@ -75,7 +81,9 @@ type Site struct {
 	address map[string]netip.Addr
 	aaaa    map[string]netip.Addr
 	records map[string][]netip.Addr
-	objects map[string]map[string]Object // host -> canonical path and query
+	// misdirected has the addresses with a status of their own for names that they do not serve.
+	misdirected map[netip.Addr]int
+	objects     map[string]map[string]Object // host -> canonical path and query
 }
 
 // LoadSite reads and checks a manifest. Unknown keys are errors, because a test with a misspelt key must not pass.
@@ -85,10 +93,11 @@ func LoadSite(path string) (*Site, error) {
 		return nil, err
 	}
 	site := &Site{
-		address: map[string]netip.Addr{},
-		aaaa:    map[string]netip.Addr{},
-		records: map[string][]netip.Addr{},
-		objects: map[string]map[string]Object{},
+		address:     map[string]netip.Addr{},
+		aaaa:        map[string]netip.Addr{},
+		records:     map[string][]netip.Addr{},
+		misdirected: map[netip.Addr]int{},
+		objects:     map[string]map[string]Object{},
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
@@ -132,6 +141,12 @@ func (s *Site) addHost(folder, name string, host Host) error {
 		return err
 	}
 	s.address[name] = address
+	if host.Misdirected != 0 {
+		if other, ok := s.misdirected[address]; ok && other != host.Misdirected {
+			return fmt.Errorf("another host at %s has misdirected %d, not %d", address, other, host.Misdirected)
+		}
+		s.misdirected[address] = host.Misdirected
+	}
 	if host.AAAA != "" {
 		v6, err := netip.ParseAddr(host.AAAA)
 		if err != nil {

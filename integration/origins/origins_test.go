@@ -44,6 +44,8 @@ type bed struct {
 const (
 	wwwAddress = "127.77.1.1"
 	imgAddress = "127.77.1.2"
+	oneAddress = "127.77.1.4"
+	twoAddress = "127.77.1.5"
 )
 
 func startBed(t *testing.T) *bed {
@@ -63,10 +65,12 @@ func startBed(t *testing.T) *bed {
 			"img.page.test": {"address": %[5]q, "generate": true, "header": {"X-Of-Host": "yes"}, "objects": {
 				"/with space.php?a=ü|b": {"kind": "jpeg", "bytes": 5000, "header": {"X-Kind": "listed"}},
 				"/packed.js": {"kind": "script", "transfer_bytes": 29000}, "/packed.jpg": {"kind": "jpeg", "transfer_bytes": 9000},
-				"/plain.js": {"kind": "script", "bytes": 12000, "plain": true}}}
+				"/plain.js": {"kind": "script", "bytes": 12000, "plain": true}}},
+			"one.shared.test": {"address": %[6]q, "generate": true, "certificate": ["shared.test", "*.shared.test"], "misdirected": 404},
+			"two.shared.test": {"address": %[7]q, "generate": true, "certificate": ["shared.test", "*.shared.test"]}
 		},
 		"records": {"pep.page.test": ["198.51.100.12", "198.51.100.13"]}
-	}`, b.dns, b.http, b.https, wwwAddress, imgAddress)
+	}`, b.dns, b.http, b.https, wwwAddress, imgAddress, oneAddress, twoAddress)
 	path := filepath.Join(folder, "site.json")
 	if err := os.WriteFile(path, []byte(manifest), 0o644); err != nil {
 		t.Fatal(err)
@@ -275,6 +279,23 @@ func TestHTTPSSpeaksHTTP2WithACertificateOfTheName(t *testing.T) {
 	}
 }
 
+func TestHostsMayShareACertificateAndHideThatANameIsMisdirected(t *testing.T) {
+	b := startBed(t)
+	one, _ := b.mustFetch("https", oneAddress, "one.shared.test", "/a.png")
+	two, _ := b.mustFetch("https", twoAddress, "two.shared.test", "/a.png")
+	if one.StatusCode != 200 || two.StatusCode != 200 || !one.TLS.PeerCertificates[0].Equal(two.TLS.PeerCertificates[0]) {
+		t.Errorf("%d and %d, or two certificates", one.StatusCode, two.StatusCode)
+	}
+	if err := one.TLS.PeerCertificates[0].VerifyHostname("two.shared.test"); err != nil {
+		t.Error(err)
+	}
+	for address, status := range map[string]int{oneAddress: http.StatusNotFound, twoAddress: http.StatusMisdirectedRequest} {
+		if response, _ := b.mustFetch("http", address, "www.page.test", "/"); response.StatusCode != status {
+			t.Errorf("%s responded to a name of another address with %d", address, response.StatusCode)
+		}
+	}
+}
+
 func TestHTTP3IsSpokenAndAnnouncedOverTLSAlone(t *testing.T) {
 	b := startBed(t)
 	plain, _ := b.mustFetch("http", imgAddress, "img.page.test", "/a.png")
@@ -388,6 +409,7 @@ func TestAManifestWithAnUnknownKeyOrKindIsRefused(t *testing.T) {
 		`{"hosts": {"a.test": {"address": "nowhere"}}}`,
 		`{"hosts": {"A.test": {"address": "127.0.0.1"}}}`,
 		`{"hosts": {"a.test": {"address": "127.0.0.1", "objects": {"/": {"kind": "hologram"}}}}}`,
+		`{"hosts": {"a.test": {"address": "127.0.0.1", "misdirected": 404}, "b.test": {"address": "127.0.0.1", "misdirected": 421}}}`,
 		`{"https_port": 1}`,
 	} {
 		path := filepath.Join(t.TempDir(), "site.json")

@@ -44,6 +44,7 @@ func (s *Servers) open(site *Site, log *Log) error {
 		}
 	}
 	handler := NewHandler(site, log)
+	issuer := NewIssuer(site)
 	for _, address := range distinctAddresses(site) {
 		if site.HTTPPort != 0 {
 			if err := s.openHTTP(netip.AddrPortFrom(address, site.HTTPPort), handler, nil, log); err != nil {
@@ -51,14 +52,14 @@ func (s *Servers) open(site *Site, log *Log) error {
 			}
 		}
 		if site.HTTPSPort != 0 {
-			config := &tls.Config{GetCertificate: NewIssuer(site).Certificate}
+			config := &tls.Config{GetCertificate: issuer.Certificate}
 			announcing := announce(handler, site.HTTP3Port)
 			if err := s.openHTTP(netip.AddrPortFrom(address, site.HTTPSPort), announcing, config, log); err != nil {
 				return err
 			}
 		}
 		if site.HTTP3Port != 0 {
-			config := &tls.Config{GetCertificate: NewIssuer(site).Certificate}
+			config := &tls.Config{GetCertificate: issuer.Certificate}
 			if err := s.openHTTP3(netip.AddrPortFrom(address, site.HTTP3Port), handler, config); err != nil {
 				return err
 			}
