@@ -12,7 +12,7 @@ from typing import Any
 from harness.boxes.pep import STEERED, Pep, derived, gateway_config, write_config
 from harness.host.artifacts import built
 from harness.net.namespaces import Namespace
-from harness.net.topology import CLIENT_DEVICE
+from harness.net.topology import CLIENT_DEVICE, PROXY_RANGE
 
 from .. import watches
 from .base import LinkContender, LinkTrack, intercept, rules, sysctls
@@ -47,8 +47,9 @@ class Edge(LinkContender):
         """The gateway does what `longhaul host` prints: rules, the client route, kernel settings."""
         gateway, path = track.line.gateway, self._folder(track) / "longhaul.yaml"
         address, *shards = self._addresses(track)
-        # Shards are addresses of one listener.
-        own = tuple(f"ip daddr {one} tcp dport {port} dnat to {address}:{port}" for one in shards for port in (80, 443))
+        # Shards and those of a range are addresses of one listener.
+        to = [*shards, *self._ranges()]
+        own = tuple(f"ip daddr {one} tcp dport {port} dnat to {address}:{port}" for one in to for port in (80, 443))
         lines = []
         if self.interception:
             lines += [f"tcp dport {port} dnat to {address}:{port}" for port in (80, 443)]
@@ -71,13 +72,16 @@ class Edge(LinkContender):
             note.write_text(" ".join(track.take_addresses(self.addresses)))
         return note.read_text().split()
 
+    def _ranges(self) -> list[str]:
+        return [PROXY_RANGE] if self.steering else []
+
     def write_config(self, track: LinkTrack) -> Path:
         folder, addresses = self._folder(track), self._addresses(track)
         # All addresses share one certificate. A browser names no address in its first packet, so none can be chosen.
         terminate = [{"names": addresses, **track.authority.issue(*addresses).as_dict()}]
         sections: dict[str, Any] = {
             "link": track.link.setting,
-            "proxy": {"addresses": addresses, "secure_names": addresses if self.secure else []},
+            "proxy": {"addresses": [*addresses, *self._ranges()], "secure_names": addresses if self.secure else []},
             "listen": {
                 "http": "{}:80", "tls": "{}:443", "dns": "{}:53" if self.steering else "off",
                 "metrics": f"127.0.0.1:{track.take_port()}",
