@@ -5,8 +5,6 @@ mod pair;
 
 use std::net::{IpAddr, SocketAddr};
 
-use http_semantics::addresses;
-
 use super::diagnostic::{Place, Problem};
 use super::names::Host;
 use super::read::Draft;
@@ -148,7 +146,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
         too_many_shards(&places, draft, proxy, problems);
     }
     if let (Some(proxy), Some(listen)) = (&draft.proxy, &draft.listen) {
-        private_proxy_address(&places, proxy, listen, problems);
+        private_proxy_address(&places, draft, proxy, listen, problems);
         siblings(&places, proxy, problems);
         proxy_address_without_listener(&places, proxy, listen, problems);
     }
@@ -448,28 +446,55 @@ fn siblings(places: &Places<'_>, proxy: &Proxy, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Warns about a private proxy address. This is no error, because a laboratory or a closed network may intend it.
-fn private_proxy_address(places: &Places<'_>, proxy: &Proxy, listen: &Listen, problems: &mut Vec<Problem>) {
+/// Warns about a proxy address of the clients' own machine, and about one that browsers call local, where names are steered
+/// or URLs move: this box does neither then. This is no error, because a laboratory or a closed network may intend it.
+fn private_proxy_address(
+    places: &Places<'_>,
+    draft: &Draft,
+    proxy: &Proxy,
+    listen: &Listen,
+    problems: &mut Vec<Problem>,
+) {
     // A proxy that listens on loopback is a trial on one machine.
     if listen.http.is_loopback() {
         return;
     }
-    for (index, address) in proxy.addresses.iter().enumerate().filter(|(_, address)| addresses::is_refused(**address)) {
-        let place = places.of(&["proxy", "addresses", &index.to_string()]);
-        problems.push(if address.is_loopback() {
+    let place = |address: IpAddr| {
+        let index = proxy.addresses.iter().position(|own| *own == address);
+        places.of(&["proxy", "addresses", &index.map_or_else(String::new, |index| index.to_string())])
+    };
+    for address in proxy.addresses.iter().filter(|address| address.is_loopback()) {
+        problems.push(
             Problem::warning(
                 format!("proxy address {address} is each client's own machine"),
-                place,
+                place(*address),
                 "DNS responses and moved URLs would send clients to themselves",
             )
-            .help("write the address of this box on the clients' network, such as `198.51.100.12`")
-        } else {
+            .help("write the address of this box on the clients' network, such as `198.51.100.12`"),
+        );
+    }
+    let at_edge = matches!(draft.role, Some(Role::Edge));
+    let lists = draft.dns.as_ref().is_some_and(|dns| !dns.domains.is_empty() || dns.www);
+    let steers = lists && (at_edge || listen.intercept == Intercept::None);
+    let moves = at_edge && draft.rewrite.as_ref().is_some_and(|rewrite| rewrite.level != Level::Off);
+    let unsteered = proxy.local_steering();
+    for address in Family::BOTH.into_iter().flat_map(|family| proxy.local_addresses(family)) {
+        let not_steered = steers && unsteered.iter().any(|range| range.contains(address));
+        let effect = match (not_steered, moves) {
+            (false, false) => continue,
+            (true, false) => "no name is steered to it",
+            (false, true) => "URLs move to it only in pages that come from it",
+            (true, true) => "no name is steered to it, and URLs move to it only in pages that come from it",
+        };
+        problems.push(
             Problem::warning(
-                format!("proxy address {address} is not globally routable"),
-                place,
-                "browsers block private addresses in public pages, and resolvers drop responses with them",
+                format!("browsers keep public pages from proxy address {address}"),
+                place(*address),
+                format!("{effect}: objects there would not load"),
             )
-            .help("use a public address, unless you configure the clients")
-        });
+            .help(
+                "write a public address of this box; without one, add 198.18.0.1 to its interface lo, and write that",
+            ),
+        );
     }
 }

@@ -69,17 +69,24 @@ fn check_says_that_browsers_race_our_address_with_the_origins_only_where_they_do
 }
 
 #[test]
-fn a_proxy_address_behind_carriers_nat_gets_no_warning() {
-    let warned = |address: &str| {
-        let folder = folder(&CONFIG.replace("198.51.100.12", address));
+fn a_proxy_address_that_browsers_call_local_is_warned_of_where_it_matters() {
+    let check = |config: String, address: &str| {
+        let folder = folder(&config.replace("198.51.100.12", address));
         let output = longhaul(folder.path(), &["check", "longhaul.yaml"]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        text(&output.stderr).contains(&format!("proxy address {address} is not globally routable"))
+        text(&output.stderr).contains("browsers keep public pages from proxy address")
     };
-    for special in ["100.100.0.1", "198.18.0.1", "169.254.1.1", "192.0.0.1"] {
-        assert!(warned(special), "{special}");
+    for local in ["100.100.0.1", "10.0.0.1", "192.168.1.1", "172.31.0.1", "169.254.1.1"] {
+        assert!(check(CONFIG.to_owned(), local), "{local}");
     }
-    assert!(!warned("100.128.0.1") && !warned("198.51.100.12"));
+    for public in ["100.128.0.1", "198.51.100.12", "198.18.0.1", "172.32.0.1"] {
+        assert!(!check(CONFIG.to_owned(), public), "{public}");
+    }
+    let nothing_moves = CONFIG.replace("target: http", "level: off");
+    assert!(!check(nothing_moves.clone(), "10.0.0.1"));
+    let steers = format!("{nothing_moves}dns: {{ www: true }}\n");
+    assert!(check(steers.clone(), "10.0.0.1"));
+    assert!(!check(steers, "10.0.0.1, 198.18.0.0/16"));
 }
 
 #[test]

@@ -113,8 +113,11 @@ fn steering(out: &mut Lines, settings: &Settings, listen: &Sockets, context: &Co
         out.line(1, &format!("tell {}", quoted(&told.display().to_string())));
     }
     if settings.steers() {
-        let lists: Vec<String> =
-            settings.dns.domains.iter().map(|path| format!("{} ", quoted(&path.display().to_string()))).collect();
+        if !settings.lists_names() && (!settings.dns.domains.is_empty() || settings.dns.www) {
+            out.line(1, "# no listed name is steered: browsers keep public pages from private addresses");
+        }
+        let domains = settings.dns.domains.iter().filter(|_| settings.lists_names());
+        let lists: Vec<String> = domains.map(|path| format!("{} ", quoted(&path.display().to_string()))).collect();
         out.line(1, &format!("longhaul {}{{", lists.concat()));
         for property in plugin_properties(settings) {
             out.line(2, &property);
@@ -323,7 +326,7 @@ fn plugin_properties(settings: &Settings) -> Vec<String> {
     if !except.is_empty() {
         lines.push(format!("except {}", except.join(" ")));
     }
-    if dns.www {
+    if dns.www && settings.lists_names() {
         lines.push("www".to_owned());
     }
     if !dns.bypass.is_empty() {

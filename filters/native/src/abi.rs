@@ -134,9 +134,11 @@ pub(crate) enum Body {
 #[repr(u32)]
 pub(crate) enum Text {
     /// The address and port of the client.
-    SourceAddress = 24,
+    Source = 24,
+    /// The address and port that the client has connected to.
+    Destination = 26,
     /// The address and port of our end of the connection to the server.
-    UpstreamLocalAddress = 51,
+    UpstreamLocal = 51,
 }
 
 /// An attribute of a stream that is a number.

@@ -401,8 +401,9 @@ impl Host for EnvoyHost {
     fn property(&self, path: &[u8]) -> Result<Vec<u8>, HostError> {
         let (stream, _) = self.here()?;
         let value = match path {
-            b"source\0address" => stream.text(Text::SourceAddress),
-            b"upstream\0local_address" => stream.text(Text::UpstreamLocalAddress),
+            b"source\0address" => stream.text(Text::Source),
+            b"destination\0address" => stream.text(Text::Destination),
+            b"upstream\0local_address" => stream.text(Text::UpstreamLocal),
             // The bytes that a proxy-wasm host gives for a number.
             b"connection\0id" => stream.number(Number::ConnectionId).map(|id| id.to_le_bytes().to_vec()),
             _ => return Err(HostError::Unimplemented),

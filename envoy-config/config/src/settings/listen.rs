@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use http_semantics::addresses::is_local_to_browsers;
+
 use crate::names::{Host, HostName};
 use crate::sockets::{Family, Sockets};
 
@@ -24,6 +26,25 @@ pub struct Proxy {
     /// Addresses of the other boxes that hold [`Self::addresses`], without duplicates, on networks that both are part of.
     /// They continue connections that began there, when clients move here.
     pub siblings: Vec<IpAddr>,
+}
+
+impl Proxy {
+    /// Returns the addresses of a family that browsers call local: no public page may load an object there. An address of
+    /// the clients' own machine is a trial.
+    pub fn local_addresses(&self, family: Family) -> impl Iterator<Item = &IpAddr> {
+        let of = move |address: &&IpAddr| Family::of(**address) == family && !address.is_loopback();
+        self.addresses.iter().filter(of).filter(|address| is_local_to_browsers(**address))
+    }
+
+    /// Returns the entries that names must not be steered to, because browsers call them local. A range of a family stands
+    /// before its addresses.
+    pub fn local_steering(&self) -> Vec<IpNet> {
+        let of = |family| match self.ranges.iter().find(|range| Family::of(range.addr()) == family) {
+            Some(range) => Vec::from_iter(is_local_to_browsers(range.addr()).then_some(*range)),
+            None => self.local_addresses(family).copied().map(IpNet::from).collect(),
+        };
+        Family::BOTH.into_iter().flat_map(of).collect()
+    }
 }
 
 /// The sockets that this box binds.

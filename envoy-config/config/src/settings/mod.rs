@@ -162,10 +162,15 @@ impl Settings {
         self.page.prefetch && self.rewrite.level != Level::Off && matches!(self.cache, Cache::Disk { .. })
     }
 
-    /// Returns true if there are names to steer. Without any, the plugin would refuse to start.
+    /// Returns true if the DNS plugin has names to respond to. Without any, it would refuse to start.
     pub fn steers(&self) -> bool {
-        let dns = &self.dns;
-        !dns.domains.is_empty() || dns.www || self.proxy.secure_names.iter().any(Host::is_name)
+        self.lists_names() || self.proxy.secure_names.iter().any(Host::is_name)
+    }
+
+    /// Returns true if listed names are looked for. They are not where browsers would keep public pages from them.
+    pub fn lists_names(&self) -> bool {
+        let listed = !self.dns.domains.is_empty() || self.dns.www;
+        listed && (self.answers_truly() || self.proxy.local_steering().is_empty())
     }
 
     /// Returns true if names keep their true addresses, because the clients' connections to these come here.
@@ -176,9 +181,8 @@ impl Settings {
     /// Returns the range in which listed names have addresses of their own before the truth is known. None: responses wait.
     pub fn instant_range(&self) -> Option<IpNet> {
         let Role::Remote(Remote { instant_answers: true, .. }) = self.role else { return None };
-        let lists = !self.dns.domains.is_empty() || self.dns.www;
         let takes_both = self.listen.web().all(|sockets| sockets.serves(Family::Ipv4)) && self.listen.tls.is_some();
-        (lists && self.answers_truly() && takes_both).then_some(INSTANT_RANGE)
+        (self.lists_names() && self.answers_truly() && takes_both).then_some(INSTANT_RANGE)
     }
 
     /// Returns every authority of the proxy itself, secure names first.

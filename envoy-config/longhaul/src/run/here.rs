@@ -77,6 +77,7 @@ pub(crate) fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) ->
     facts.extend(congestion_control(derived, &HostFacts::of_this_machine()));
     facts.extend(absent_addresses(settings));
     facts.extend(absent_ranges(settings));
+    facts.extend(unsteered_names(settings));
     facts.extend(parents_on_this_box(settings, &local_addresses()));
     facts.extend(too_few_files(settings).map(|text| Fact::advises(Some("limits.connections"), text)));
     facts.extend(fewer_urls(settings, &derived.capacity).map(|text| Fact::advises(Some("limits.urls"), text)));
@@ -199,6 +200,18 @@ fn absent_addresses(settings: &Settings) -> Vec<Fact> {
             Fact::contradicts(Some("proxy.addresses"), &text)
         })
         .collect()
+}
+
+/// Listed names that are not steered, because browsers would keep public pages from them.
+fn unsteered_names(settings: &Settings) -> Option<Fact> {
+    let local = settings.proxy.local_steering();
+    let lists = !settings.dns.domains.is_empty() || settings.dns.www;
+    let address = local.first().filter(|_| lists && !settings.lists_names())?;
+    let text = format!(
+        "no listed name is steered, because browsers keep public pages from {}, set by `proxy.addresses`. Write a public address of this box, or a range such as 198.18.0.0/16 behind it",
+        if address.prefix_len() == address.max_prefix_len() { address.addr().to_string() } else { address.to_string() }
+    );
+    Some(Fact::contradicts(Some("proxy.addresses"), &text))
 }
 
 /// Ranges that no route makes this machine's own. IPv6 is left out: its kernel code lets nobody bind an address of a route.

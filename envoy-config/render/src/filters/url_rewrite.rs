@@ -77,15 +77,21 @@ fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
 /// Returns the configuration of url-rewrite. Envoy and `longhaul explain` both use it, so that they decide alike.
 pub fn filter_config(settings: &Settings, derived: &Derived) -> Config {
     let target = &derived.target;
-    let of = |authorities: &[String]| match target.kind {
-        TargetKind::Https => Targets { https: authorities.to_vec(), http: Vec::new() },
-        TargetKind::Http => Targets { https: Vec::new(), http: authorities.to_vec() },
-        TargetKind::Nothing => Targets::default(),
+    let of = |authorities: &[String], family: Family| {
+        let local = settings.proxy.local_addresses(family);
+        let only_at =
+            if authorities.is_empty() { Vec::new() } else { local.map(std::string::ToString::to_string).collect() };
+        match target.kind {
+            TargetKind::Https => Targets { https: authorities.to_vec(), http: Vec::new(), only_at },
+            TargetKind::Http => Targets { https: Vec::new(), http: authorities.to_vec(), only_at },
+            TargetKind::Nothing => Targets::default(),
+        }
     };
-    let ipv6 = settings.listen.serves(Family::Ipv6) && target.ipv6 != target.ipv4;
+    let (ipv4, ipv6) = (of(&target.ipv4, Family::Ipv4), of(&target.ipv6, Family::Ipv6));
+    let targets = if settings.listen.serves(Family::Ipv4) { ipv4 } else { ipv6.clone() };
     Config {
-        targets: of(if settings.listen.serves(Family::Ipv4) { &target.ipv4 } else { &target.ipv6 }),
-        ipv6_targets: ipv6.then(|| of(&target.ipv6)),
+        ipv6_targets: Some(ipv6).filter(|ipv6| settings.listen.serves(Family::Ipv6) && *ipv6 != targets),
+        targets,
         own: settings.own_authorities(),
         level: match settings.rewrite.level {
             Level::Off => FilterLevel::Off,

@@ -13,7 +13,7 @@ use page_objects::{RequestTemplate, Skip};
 use std::rc::Rc;
 use url_rewriting::headers::{Fields, Reply, ReplyReason, edited, request};
 use url_rewriting::response;
-use url_rewriting::{Chunk, Plan, Rewriter};
+use url_rewriting::{Chunk, Ends, Plan, Rewriter};
 
 /// A stream.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Stream {
         let fields: Fields<'_> = pairs.iter().collect();
         #[cfg(feature = "panic-for-tests")]
         panic_for_tests(&fields);
-        let plan = shared.plans.of_client(client_address);
+        let plan = shared.plans.of_connection(&ClientConnection);
         match request::decide(&plan, &fields) {
             request::Decision::Forward { edits, visit } => {
                 apply(Map::Request, &edits)?;
@@ -227,9 +227,17 @@ impl Page {
     }
 }
 
-/// Returns the client address of the stream's connection, or nothing if the proxy does not report it.
-fn client_address() -> Vec<u8> {
-    property::get(&["source", "address"]).ok().flatten().unwrap_or_default()
+/// The client's connection of the present stream. An end that the proxy does not report is empty.
+struct ClientConnection;
+
+impl Ends for ClientConnection {
+    fn client(&self) -> Vec<u8> {
+        property::get(&["source", "address"]).ok().flatten().unwrap_or_default()
+    }
+
+    fn server(&self) -> Vec<u8> {
+        property::get(&["destination", "address"]).ok().flatten().unwrap_or_default()
+    }
 }
 
 fn send(shared: &Shared, answer: &Reply, because: ReplyReason) -> Result<Action, HostError> {

@@ -59,4 +59,8 @@ pub struct Targets {
     pub https: Vec<String>,
     /// Authorities for http. Only http objects move here, and only if there is no https target.
     pub http: Vec<String>,
+    /// Addresses to which the page must have come. Empty: any. Browsers keep a page at a public address from loading objects
+    /// at a private one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub only_at: Vec<String>,
 }

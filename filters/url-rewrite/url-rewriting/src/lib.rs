@@ -30,7 +30,7 @@ pub use decider::UrlCounts;
 pub use event::{Observer, UrlEvent};
 pub use headers::csp::Policies;
 pub use page_scanner::{BailOut, Broken, Chunk, Kind, Limits, Packing, Place};
-pub use plan::{Plan, PlanError, Plans};
+pub use plan::{Ends, Plan, PlanError, Plans};
 pub use preloads::Preloads;
 pub use rewriter::{Body, Rewriter};
 pub use savings::Savings;

@@ -42,11 +42,27 @@ pub struct Plan {
     keeps_account: bool,
 }
 
-/// The plans for clients of both address families. They differ in the targets of moved URLs.
+/// The plans for connections of both address families. They differ in the targets of moved URLs.
 #[derive(Debug)]
 pub struct Plans {
+    any: Choice,
+    ipv6: Option<Choice>,
+}
+
+/// The plan for one set of targets, and the one for connections that must not have them.
+#[derive(Debug)]
+struct Choice {
     plan: Rc<Plan>,
-    ipv6: Option<Rc<Plan>>,
+    /// The addresses to which a connection must have come, and the plan for every other one.
+    only_at: Option<(Vec<String>, Rc<Plan>)>,
+}
+
+/// The ends of a client's connection. Each is `ADDRESS:PORT` as Envoy writes it: `192.0.2.1:80` or `[2001:db8::1]:80`.
+pub trait Ends {
+    /// Returns the end of the client.
+    fn client(&self) -> Vec<u8>;
+    /// Returns the end that the client has connected to. A packet rule may have led the connection here.
+    fn server(&self) -> Vec<u8>;
 }
 
 impl Plans {
@@ -55,23 +71,43 @@ impl Plans {
     /// # Errors
     /// Names the key and the expected value.
     pub fn new<Admission: Clone>(config: &Config<Admission>) -> Result<Self, PlanError> {
-        let of_ipv6 = |targets: &Targets| Plan::new(&Config { targets: targets.clone(), ..config.clone() });
-        Ok(Self { plan: Plan::new(config)?, ipv6: config.ipv6_targets.as_ref().map(of_ipv6).transpose()? })
+        let of_ipv6 = |targets: &Targets| Choice::new(&Config { targets: targets.clone(), ..config.clone() });
+        Ok(Self { any: Choice::new(config)?, ipv6: config.ipv6_targets.as_ref().map(of_ipv6).transpose()? })
     }
 
     /// Returns true if the proxy's access log prints an account of each page.
     pub fn keep_account(&self) -> bool {
-        self.plan.keeps_account
+        self.any.plan.keeps_account
     }
 
-    /// Returns the plan for a client. `address` returns its address as Envoy writes it: `192.0.2.1:80` or
-    /// `[2001:db8::1]:80`. It is not called if both families share one plan.
-    pub fn of_client(&self, address: impl FnOnce() -> Vec<u8>) -> Rc<Plan> {
-        match &self.ipv6 {
-            Some(ipv6) if address().starts_with(b"[") => Rc::clone(ipv6),
-            _ => Rc::clone(&self.plan),
+    /// Returns the plan for a connection. Asks only for the ends that decide.
+    pub fn of_connection(&self, ends: &impl Ends) -> Rc<Plan> {
+        let choice = match &self.ipv6 {
+            Some(ipv6) if ends.client().starts_with(b"[") => ipv6,
+            _ => &self.any,
+        };
+        match &choice.only_at {
+            Some((addresses, elsewhere)) if !is_at(&ends.server(), addresses) => Rc::clone(elsewhere),
+            _ => Rc::clone(&choice.plan),
         }
     }
+}
+
+impl Choice {
+    fn new<Admission: Clone>(config: &Config<Admission>) -> Result<Self, PlanError> {
+        let only_at = &config.targets.only_at;
+        let elsewhere = || Plan::new(&Config { targets: Targets::default(), ..config.clone() });
+        let only_at = (!only_at.is_empty()).then(|| Ok::<_, PlanError>((only_at.clone(), elsewhere()?)));
+        Ok(Self { plan: Plan::new(config)?, only_at: only_at.transpose()? })
+    }
+}
+
+/// Returns true if the address of an end is one of `addresses`.
+fn is_at(end: &[u8], addresses: &[String]) -> bool {
+    let Some(colon) = end.iter().rposition(|byte| *byte == b':') else { return false };
+    let address = end.get(..colon).unwrap_or_default();
+    let address = address.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")).unwrap_or(address);
+    addresses.iter().any(|own| own.as_bytes() == address)
 }
 
 impl Plan {
@@ -174,6 +210,22 @@ mod tests {
         "level": "safe", "exclude": ["bank.example"], "ports": [80, 443],
         "limits": {"page_memory_bytes": 262144, "url_bytes": 8192, "srcset_candidates": 256, "nesting": 4, "output_growth_bytes": 8388608}
     }"#;
+    /// The ends of a client's connection.
+    struct Connection(&'static str, &'static str);
+
+    impl Ends for Connection {
+        fn client(&self) -> Vec<u8> {
+            self.0.as_bytes().to_vec()
+        }
+        fn server(&self) -> Vec<u8> {
+            self.1.as_bytes().to_vec()
+        }
+    }
+
+    fn plans(json: &str) -> Plans {
+        Plans::new(&<Config>::from_json(json.as_bytes()).unwrap()).unwrap()
+    }
+
     const LEAST: &str = r#"{"targets": {}, "own": [], "level": "off", "ports": []}"#;
 
     #[test]
@@ -211,10 +263,9 @@ mod tests {
         const BOTH: &str = r#"{
             "targets": {"http": ["198.51.100.12"]}, "ipv6_targets": {"http": ["[2001:db8::12]"]},
             "own": ["198.51.100.12", "[2001:db8::12]"], "level": "safe", "ports": [80]}"#;
-        let plans = |json: &str| Plans::new(&<Config>::from_json(json.as_bytes()).unwrap()).unwrap();
-        let moved = |plans: &Plans, client: &str| {
+        let moved = |plans: &Plans, client: &'static str| {
             let page = Base::new(Scheme::Http, "www.example.org", "/").unwrap();
-            let plan = plans.of_client(|| client.as_bytes().to_vec());
+            let plan = plans.of_connection(&Connection(client, "192.0.2.80:80"));
             match plan.mapper().forward(&page, "http://i.example.org/a.png", Use::Image) {
                 Outcome::Moved(url) => url,
                 left => format!("{left:?}"),
@@ -227,7 +278,28 @@ mod tests {
         assert!(moved(&ipv4_alone, "[2001:db8::1]:50000").starts_with("Left("), "no target that the client can reach");
         let one = plans(FULL);
         assert!(one.ipv6.is_none());
-        assert_ne!(both.plan.fingerprint(), both.of_client(|| b"[::1]:1".to_vec()).fingerprint());
+        let of_ipv6 = both.of_connection(&Connection("[::1]:1", ""));
+        assert_ne!(both.any.plan.fingerprint(), of_ipv6.fingerprint());
+    }
+
+    #[test]
+    fn a_page_that_came_to_another_address_keeps_its_urls() {
+        const PRIVATE: &str = r#"{
+            "targets": {"http": ["192.168.1.1"], "only_at": ["192.168.1.1"]},
+            "ipv6_targets": {"http": ["[fd00::1]"], "only_at": ["fd00::1"]},
+            "own": ["192.168.1.1", "[fd00::1]"], "level": "safe", "ports": [80]}"#;
+        let plans = plans(PRIVATE);
+        for (client, server, moves) in [
+            ("192.168.1.2:50000", "192.168.1.1:80", true),
+            ("192.168.1.2:50000", "203.0.113.5:80", false),
+            ("192.168.1.2:50000", "192.168.1.11:80", false),
+            ("192.168.1.2:50000", "", false),
+            ("[fd00::2]:50000", "[fd00::1]:80", true),
+            ("[fd00::2]:50000", "[2001:db8::5]:80", false),
+        ] {
+            let plan = plans.of_connection(&Connection(client, server));
+            assert_eq!(plan.mapper().moves_nothing(), !moves, "{client} to {server}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use url_mapping::{Level, Outcome};
 fn plan(level: Level, https: &[&str], http: &[&str]) -> Rc<Plan> {
     let list = |items: &[&str]| items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>();
     let config: Config = Config {
-        targets: Targets { https: list(https), http: list(http) },
+        targets: Targets { https: list(https), http: list(http), ..Targets::default() },
         ipv6_targets: None,
         own: list(&[https, http].concat()),
         level,
