@@ -86,11 +86,23 @@ func quoted(name string) bool {
 	return err != nil
 }
 
+// forSeconds returns a message whose records live for 10 seconds at most.
+func forSeconds(m *dns.Msg) *dns.Msg {
+	m = m.Copy()
+	for _, rr := range slices.Concat(m.Answer, m.Ns) {
+		rr.Header().Ttl = min(rr.Header().Ttl, 10)
+	}
+	return m
+}
+
 // checkChanged checks what is promised of every answer that is not the truth.
 func checkChanged(t *testing.T, l *Longhaul, truth, m *dns.Msg) {
 	t.Helper()
 	if scope := m.IsEdns0(); scope != nil && len(m.Answer) == len(truth.Answer) && words(m.Answer) == words(truth.Answer) {
 		return // the truth with the scope of its client subnet
+	}
+	if m.String() == forSeconds(truth).String() {
+		return // the truth, until certificates are read
 	}
 	if _, err := m.Pack(); err != nil {
 		t.Fatalf("Cannot be sent: %v\n%s", err, m)
