@@ -9,6 +9,7 @@ One box stands in the place of the ground, and its clients at the ship's end of 
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -156,10 +157,11 @@ def rename(namespace: Namespace, device: str, name: str) -> None:
 
 
 def package() -> Path:
-    """The deb of this machine's architecture, made again if a program is newer."""
+    """The deb of this machine's architecture, made again if a program or a file of the package is newer."""
     need_commands("go", "strip", "dpkg-deb")
     out = REPOSITORY / "target" / "package"
-    newest = max(path.stat().st_mtime for path in dist().iterdir())
+    parts = itertools.chain(dist().iterdir(), (REPOSITORY / "deploy").rglob("*"))
+    newest = max(path.stat().st_mtime for path in parts)
     for deb in out.glob("longhaul_*_amd64.deb"):
         if deb.stat().st_mtime > newest:
             return deb

@@ -26,7 +26,7 @@ pub(super) struct UnderWay {
     streams: u64,
     /// The bytes that passed from and to clients since the start.
     bytes: u64,
-    /// The HTTP connections without a request, and connections from which no byte has come yet.
+    /// The HTTP connections without a request, connections from which no byte has come yet, and unfinished handshakes.
     idle: u64,
 }
 
@@ -52,6 +52,15 @@ impl UnderWay {
         let (streams, requests) = (upgrades + connections.saturating_sub(http), requests.saturating_sub(upgrades));
         let idle = silent + http.saturating_sub(upgrades + requests);
         Self { requests, streams, bytes, idle }
+    }
+
+    /// Adds connections that are not made yet.
+    pub(super) fn and_handshakes(self, count: usize) -> Self {
+        Self { idle: self.idle.saturating_add(u64::try_from(count).unwrap_or(u64::MAX)), ..self }
+    }
+
+    fn has_clients(self) -> bool {
+        !self.is_nothing() || self.idle > 0
     }
 
     fn is_nothing(self) -> bool {
@@ -96,6 +105,9 @@ pub(super) enum Ending {
 /// The state of a drain.
 #[derive(Debug)]
 pub(super) struct Drain {
+    /// The end of `drain.wait`.
+    serve_until: Instant,
+    /// By then, every handshake that was on its way has ended.
     close_at: Instant,
     /// From then on, a connection without a request has none on its way.
     idle_at: Instant,
@@ -110,15 +122,19 @@ pub(super) struct Drain {
 }
 
 impl Drain {
-    /// Begins a drain. `round_trip` is that to the clients: the first request on a connection arrives so much after the
-    /// connection, or twice that much if a packet is lost.
+    /// Begins a drain. `round_trip` is that to the clients. A handshake takes so much, and a listener that closes before its
+    /// end resets the connection. The first request on a connection arrives so much after the connection, or twice that
+    /// much if a packet is lost. The packet rules are gone by now, so new connections go to the origins.
     pub(super) fn begin(times: DrainTimes, round_trip: Duration, now: Instant) -> Self {
-        let close_at = now + times.wait;
+        // A packet of a handshake may be lost.
+        let wait = times.wait.max(round_trip * 2);
+        let close_at = now + wait;
         Self {
+            serve_until: now + times.wait,
             close_at,
             idle_at: close_at + round_trip * 2,
             end_at: close_at + times.time,
-            longest: times.wait + times.time,
+            longest: wait + times.time,
             closed: false,
             last: UnderWay::default(),
             moved_at: None,
@@ -133,10 +149,15 @@ impl Drain {
 
     /// Returns the next step. `look` returns what is under way, or None while Envoy does not respond. Call it often.
     pub(super) fn next(&mut self, now: Instant, look: impl FnOnce() -> Option<UnderWay>) -> DrainStep {
-        if now < self.close_at {
+        if now < self.serve_until {
             return DrainStep::Serve;
         }
-        if !std::mem::replace(&mut self.closed, true) {
+        if !self.closed {
+            // The kernel tells of every handshake that is on its way.
+            if now < self.close_at && look().is_none_or(UnderWay::has_clients) {
+                return DrainStep::Serve;
+            }
+            self.closed = true;
             return DrainStep::Close;
         }
         if look().is_some_and(|seen| self.is_nothing(seen, now)) {
@@ -198,6 +219,26 @@ mod tests {
         let (ticks, steps) = drained(TIMES, none);
         assert_eq!(ticks, 52);
         assert_eq!(steps, [DrainStep::Serve, DrainStep::Close, DrainStep::Await, end]);
+    }
+
+    #[test]
+    fn a_box_with_clients_serves_on_for_the_time_of_a_handshake() {
+        let request = UnderWay { requests: 1, ..UnderWay::default() };
+        let handshake = UnderWay::default().and_handshakes(1);
+        for (busy, until, closes_at) in [(request, 20, 12), (handshake, 20, 12), (handshake, 7, 7)] {
+            let seen = |tick| Some(if tick < until { busy } else { UnderWay::default() });
+            let mut closed_at = None;
+            let times = DrainTimes { wait: Duration::ZERO, ..TIMES };
+            let (start, round_trip) = (Instant::now(), Duration::from_millis(600));
+            let mut drain = Drain::begin(times, round_trip, start);
+            for tick in 0..20 {
+                let step = drain.next(start + Duration::from_millis(100 * tick), || seen(tick));
+                if step == DrainStep::Close {
+                    closed_at = Some(tick);
+                }
+            }
+            assert_eq!(closed_at, Some(closes_at));
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use longhaul_config::{Settings, Sockets};
 use longhaul_observe::Endpoint;
+use longhaul_observe::measure::Kernel;
 
 use super::child::stop_all;
 use super::drain::{Drain, DrainStep, Ending, STATS, UnderWay};
@@ -101,5 +102,8 @@ fn announce(admin: &Endpoint) -> bool {
 fn under_way(admin: &Endpoint, settings: &Settings) -> Option<UnderWay> {
     let listen = &settings.listen;
     let ports: BTreeSet<u16> = listen.web().map(Sockets::port).collect();
-    Some(UnderWay::parse(&stats(admin, STATS)?, &ports))
+    // A kernel that does not tell counts as one without any.
+    let handshakes =
+        Kernel::open().and_then(|kernel| ports.iter().try_fold(0, |sum, port| Ok(sum + kernel.handshakes_at(*port)?)));
+    Some(UnderWay::parse(&stats(admin, STATS)?, &ports).and_handshakes(handshakes.unwrap_or_default()))
 }

@@ -108,19 +108,41 @@ impl Kernel {
         self.dump(port, 0, &StateFlags::ESTABLISHED)
     }
 
+    /// Returns the number of handshakes at the listeners of this port that the other end has not finished.
+    ///
+    /// # Errors
+    /// The kernel refuses the request.
+    pub fn handshakes_at(&self, port: u16) -> io::Result<usize> {
+        let mut count = 0;
+        self.each(port, 0, &StateFlags::SYN_RECV, |_| count += 1)?;
+        Ok(count)
+    }
+
     /// Returns the connections between these ports, of which 0 is any.
     fn dump(&self, source_port: u16, destination_port: u16, states: &StateFlags) -> io::Result<Vec<Connection>> {
         let mut connections = Vec::new();
-        for (family, any) in [(AF_INET, SocketId::new_v4()), (AF_INET6, SocketId::new_v6())] {
-            let ports = SocketId { source_port, destination_port, ..any };
-            self.0.send(&request(family, ports, states.clone()), 0)?;
-            while self.take_part(&mut connections)? {}
-        }
+        self.each(source_port, destination_port, states, |response| connections.extend(connection(response)))?;
         Ok(connections)
     }
 
+    /// Takes each socket between these ports.
+    fn each(
+        &self,
+        source_port: u16,
+        destination_port: u16,
+        states: &StateFlags,
+        mut take: impl FnMut(&InetResponse),
+    ) -> io::Result<()> {
+        for (family, any) in [(AF_INET, SocketId::new_v4()), (AF_INET6, SocketId::new_v6())] {
+            let ports = SocketId { source_port, destination_port, ..any };
+            self.0.send(&request(family, ports, states.clone()), 0)?;
+            while self.take_part(&mut take)? {}
+        }
+        Ok(())
+    }
+
     /// Reads one part of a dump. Returns false after the last one.
-    fn take_part(&self, connections: &mut Vec<Connection>) -> io::Result<bool> {
+    fn take_part(&self, take: &mut impl FnMut(&InetResponse)) -> io::Result<bool> {
         let mut buffer = vec![0; BUFFER];
         let length = self.0.recv(&mut buffer.as_mut_slice(), 0)?;
         let mut rest = buffer.get(..length).unwrap_or_default();
@@ -130,9 +152,7 @@ impl Kernel {
             match message.payload {
                 NetlinkPayload::Done(_) => return Ok(false),
                 NetlinkPayload::Error(error) => return Err(error.to_io()),
-                NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(response)) => {
-                    connections.extend(connection(&response));
-                }
+                NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(response)) => take(&response),
                 _ => {}
             }
             // Each message begins at a multiple of four bytes.
