@@ -1,0 +1,72 @@
+"""A bench of several parts, each in a folder of its own. `--part` runs some of them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.host.artifacts import Missing, scratch
+from harness.host.usage import description
+from harness.results.figures import Target, verdicts, write
+
+Figures = dict[str, float | None]
+Part = Callable[[Path, argparse.Namespace], tuple[Figures, Any]]
+"""Measures in a folder. Returns its figures and the details behind them."""
+
+
+def parser(bench: str, about: str | None, parts: Iterable[str]) -> argparse.ArgumentParser:
+    """Returns a parser that knows `--part`. A bench adds its own options."""
+    made = argparse.ArgumentParser(prog=f"make bench ONLY={bench}", description=(about or "").splitlines()[0])
+    made.add_argument("--part", choices=list(parts), action="append", help="this part alone; may be repeated")
+    return made
+
+
+def results_of(bench: str) -> Path:
+    """Returns the file of a run of all parts."""
+    return scratch("bench") / f"{bench}.json"
+
+
+def measure(
+    bench: str,
+    parts: Mapping[str, Part],
+    targets: list[Target],
+    options: argparse.Namespace,
+    ready: Callable[[], None],
+) -> int:
+    """Runs the chosen parts, and prints and writes their figures. `ready` prepares the machine; if it raises `Missing`,
+    the bench is skipped. Returns the status of the process."""
+    options.quick = bool(os.environ.get("QUICK"))
+    # Exits through every context manager, so that nothing of a bed remains.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    results = results_of(bench)
+    try:
+        ready()
+    except Missing as reason:
+        print(f"skipped: {reason}")
+        write(results, {}, skipped=str(reason))
+        return 0
+    machine = description()
+    figures: Figures = {}
+    details: dict[str, Any] = {}
+    for name in options.part or parts:
+        began_s = time.monotonic()
+        print(f"-- {name}", flush=True)
+        with tempfile.TemporaryDirectory(prefix=f"lh-{bench}-") as folder:
+            Path(folder).chmod(0o755)
+            found, details[name] = parts[name](Path(folder), options)
+        figures |= found
+        print(f"-- {name}, {time.monotonic() - began_s:.0f} s: {found}", flush=True)
+    print(f"\n{verdicts(figures, targets)}\n")
+    # The results of one part would replace those of all.
+    if options.part:
+        results = results.with_stem(f"{bench}-{'-'.join(options.part)}")
+    write(results, figures, targets, machine=machine, quick=options.quick, details=details)
+    print(f"written to {results}")
+    return 0
