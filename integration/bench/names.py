@@ -13,13 +13,13 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import names_coalescing, parts
+from bench import names_coalescing, names_http_only, parts
 from harness.host.artifacts import need_commands
 from harness.host.processes import end_with_parent
 from harness.lab import boxes
 from harness.net import namespaces
 
-TARGETS = [*names_coalescing.TARGETS]
+TARGETS = [*names_coalescing.TARGETS, *names_http_only.TARGETS]
 
 
 def coalescing(folder: Path, options: argparse.Namespace) -> tuple[parts.Figures, Any]:
@@ -27,7 +27,12 @@ def coalescing(folder: Path, options: argparse.Namespace) -> tuple[parts.Figures
     return names_coalescing.measure(folder, quick=options.quick)
 
 
-PARTS: dict[str, parts.Part] = {"coalescing": coalescing}
+def http_only(folder: Path, options: argparse.Namespace) -> tuple[parts.Figures, Any]:
+    """First visits of hosts that refuse TLS."""
+    return names_http_only.measure(folder, quick=options.quick)
+
+
+PARTS: dict[str, parts.Part] = {"coalescing": coalescing, "http-only": http_only}
 
 
 def ready() -> None:

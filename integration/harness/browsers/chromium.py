@@ -53,9 +53,10 @@ FLAGS = (
             "update.googleapis.com",
         )
     ),
-    # The saved pages are http pages. An attempt over https first would add a round trip.
-    "--disable-features=HttpsUpgrades,HttpsFirstBalancedMode,HttpsFirstBalancedModeAutoEnable,OptimizationHints,Translate,MediaRouter",
 )
+HTTPS_FIRST = ("HttpsUpgrades", "HttpsFirstBalancedMode", "HttpsFirstBalancedModeAutoEnable")
+"""A typed http address is tried over https first. The saved pages are http pages, where this would add a round trip."""
+FEATURES_OFF = ("OptimizationHints", "Translate", "MediaRouter")
 
 TALLEST_PX = 6000
 """Largest height of a screenshot: some saved pages are very long without their style sheets."""
@@ -266,10 +267,17 @@ class Browser:
 
 @contextmanager
 def browser(
-    folder: Path, namespace: Namespace | None = None, authority: Authority | None = None, *, flags: tuple[str, ...] = ()
+    folder: Path,
+    namespace: Namespace | None = None,
+    authority: Authority | None = None,
+    *,
+    flags: tuple[str, ...] = (),
+    https_first: bool = False,
 ) -> Iterator[Browser]:
     """Starts a fresh browser: empty profile, empty caches, no connections. Deletes everything that it wrote
     afterwards."""
+    off = FEATURES_OFF if https_first else HTTPS_FIRST + FEATURES_OFF
+    flags = (f"--disable-features={','.join(off)}", *flags)
     need_commands("chromium")
     home = Path(tempfile.mkdtemp(prefix="browser-", dir=folder))
     # The name of a Unix socket has at most 107 bytes, and the folders of tests have long names.
