@@ -12,13 +12,17 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from harness.clients.commands import dig
 from harness.host.artifacts import need_commands
+from harness.host.waiting import wait_for
 from harness.lab import boxes
 from harness.lab.boxes import Boxes
 from harness.net.authority import Authority
 from harness.net.namespaces import Namespace
+from harness.net.topology import RESOLVER
 
 from .content import write_content
 from .programs import PROGRAMS, Program
@@ -143,7 +147,19 @@ def standing(folder: Path) -> Iterator[Ways]:
             opened, box = one.result()
             stack.enter_context(opened)
             ready.append(box)
+        until_known(ready[-1])
         yield Ways(folder, www, authority.files.cert, *ready)
+
+
+def until_known(pair: Boxes) -> None:
+    """Waits until the pair knows the addresses of the names on its list. Before, it takes only web pages for them."""
+
+    def knows(name: str, address: str) -> bool:
+        return dig(name, "A", RESOLVER, namespace=pair.clients).addresses() == [address]
+
+    for name, address in names().items():
+        if name.endswith(DOMAINS["steered"]):
+            wait_for(f"the address of {name}", partial(knows, name, address))
 
 
 __all__ = ["PROGRAMS", "Outcome", "Program", "Ways", "standing"]

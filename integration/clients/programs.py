@@ -94,7 +94,7 @@ PROGRAMS = [
     # It does not try the next address, as gRPC does.
     Program(
         "curl h2c", ("curl",), f"{CURL} --http2-prior-knowledge {SMALL}", proof="out 520 ",
-        documented={" steered": GUIDE},
+        documented={"edge steered": GUIDE},
     ),
     Program("curl Upgrade: h2c", ("curl",), f"{CURL} --http2 {SMALL}", proof="out 520 "),
     Program(
