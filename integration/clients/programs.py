@@ -179,7 +179,6 @@ PROGRAMS = [
         proof="frames 2000 ",
     ),
     Program("gRPC", (), "$PY $HERE/grpc_client.py grpc.$D:80", proof="trailers b'cba' 3", timeout_s=180.0,
-        documented={"pair steered": GUIDE},
     ),
     Program("WebSocket", (), "$PY $HERE/socket_client.py ws://sockets.$D/", proof="at once"),
     Program("litmus, files", ("litmus",), f"TESTS='basic copymove http' {LITMUS}", proof="16 passed"),
