@@ -82,10 +82,11 @@ pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> O
     Some(Proxy { addresses, ranges, secure_names: secure_names?, siblings: siblings? })
 }
 
-/// Reads an entry of `proxy.addresses`: an address is a range of one.
+/// Reads an entry of `proxy.addresses`: an address becomes a range of one. Text with the length of one is neither.
 fn entry(reader: &mut Reader, setting: &Setting<'_>) -> Option<IpNet> {
+    let is_range = |range: &IpNet| range.addr() == range.network() && range.prefix_len() < range.max_prefix_len();
     let range = match &setting.node.value {
-        NodeValue::Scalar(text) => text.parse::<IpNet>().ok().filter(|range| range.addr() == range.network()),
+        NodeValue::Scalar(text) => text.parse::<IpNet>().ok().filter(is_range),
         _ => None,
     };
     range.or_else(|| client_facing(reader, setting).map(IpNet::from))
