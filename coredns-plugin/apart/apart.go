@@ -103,19 +103,14 @@ func serverAt(addrs []netip.Addr) Server {
 	slices.SortFunc(sorted, netip.Addr.Compare)
 	hash := uint64(fnvOffset)
 	for _, addr := range slices.Compact(sorted) {
-		for _, b := range addr.As16() {
-			hash = (hash ^ uint64(b)) * fnvPrime
-		}
+		bytes := addr.As16()
+		hash = fnv(hash, bytes[:])
 	}
 	return mix(hash)
 }
 
 func serverNamed(name string) Server {
-	hash := uint64(fnvOffset)
-	for _, b := range []byte(strings.ToLower(name)) {
-		hash = (hash ^ uint64(b)) * fnvPrime
-	}
-	return mix(hash)
+	return mix(fnv(fnvOffset, []byte(strings.ToLower(name))))
 }
 
 // FNV-1a. Package hash/fnv would take memory for every query.
@@ -123,6 +118,13 @@ const (
 	fnvOffset = 0xcbf29ce484222325
 	fnvPrime  = 0x100000001b3
 )
+
+func fnv(hash uint64, bytes []byte) uint64 {
+	for _, b := range bytes {
+		hash = (hash ^ uint64(b)) * fnvPrime
+	}
+	return hash
+}
 
 // mix spreads the bits of a hash, of which the lowest choose the address: FNV-1a keeps neighbours together. It is the
 // finalizer of MurmurHash3.

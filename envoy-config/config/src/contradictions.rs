@@ -9,7 +9,7 @@ use super::diagnostic::{Place, Problem};
 use super::names::Host;
 use super::read::Draft;
 use super::settings::{
-    Acme, Cache, DnsMode, ImagesWish, Intercept, Level, Listen, Proxy, Role, TargetWish, Termination, Upstream,
+    Acme, Cache, Dns, DnsMode, ImagesWish, Intercept, Level, Listen, Proxy, Role, TargetWish, Termination, Upstream,
 };
 use super::sockets::{Family, overlap, reaches};
 use super::yaml::{Node, NodeValue};
@@ -474,7 +474,7 @@ fn private_proxy_address(
         );
     }
     let at_edge = matches!(draft.role, Some(Role::Edge));
-    let lists = draft.dns.as_ref().is_some_and(|dns| !dns.domains.is_empty() || dns.www);
+    let lists = draft.dns.as_ref().is_some_and(Dns::has_lists);
     let steers = lists && (at_edge || listen.intercept == Intercept::None);
     let moves = at_edge && draft.rewrite.as_ref().is_some_and(|rewrite| rewrite.level != Level::Off);
     let unsteered = proxy.local_steering();

@@ -98,7 +98,7 @@ fn no_page_changes(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
 fn no_client_comes(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
     let (listen, dns) = (draft.listen.as_ref()?, draft.dns.as_ref()?);
     let served = draft.role.as_ref()?.meets_clients();
-    let steered = !dns.domains.is_empty() || dns.www;
+    let steered = dns.has_lists();
     let named = !draft.terminate.as_ref()?.is_empty();
     (served && listen.intercept == Intercept::None && !steered && !named).then(|| {
         Problem::warning(

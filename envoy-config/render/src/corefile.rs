@@ -113,7 +113,7 @@ fn steering(out: &mut Lines, settings: &Settings, listen: &Sockets, context: &Co
         out.line(1, &format!("tell {}", quoted(&told.display().to_string())));
     }
     if settings.steers() {
-        if !settings.lists_names() && (!settings.dns.domains.is_empty() || settings.dns.www) {
+        if !settings.lists_names() && settings.dns.has_lists() {
             out.line(1, "# no listed name is steered: browsers keep public pages from private addresses");
         }
         let domains = settings.dns.domains.iter().filter(|_| settings.lists_names());

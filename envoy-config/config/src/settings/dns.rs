@@ -40,6 +40,14 @@ pub struct Dns {
     pub bypass: Vec<IpNet>,
 }
 
+impl Dns {
+    /// Returns true if names are listed.
+    #[must_use]
+    pub fn has_lists(&self) -> bool {
+        !self.domains.is_empty() || self.www
+    }
+}
+
 /// The treatment of the origin's addresses in a steered response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DnsMode {

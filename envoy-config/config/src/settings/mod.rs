@@ -169,7 +169,7 @@ impl Settings {
 
     /// Returns true if listed names are looked for. They are not where browsers would keep public pages from them.
     pub fn lists_names(&self) -> bool {
-        let listed = !self.dns.domains.is_empty() || self.dns.www;
+        let listed = self.dns.has_lists();
         listed && (self.answers_truly() || self.proxy.local_steering().is_empty())
     }
 

@@ -205,7 +205,7 @@ fn absent_addresses(settings: &Settings) -> Vec<Fact> {
 /// Listed names that are not steered, because browsers would keep public pages from them.
 fn unsteered_names(settings: &Settings) -> Option<Fact> {
     let local = settings.proxy.local_steering();
-    let lists = !settings.dns.domains.is_empty() || settings.dns.www;
+    let lists = settings.dns.has_lists();
     let address = local.first().filter(|_| lists && !settings.lists_names())?;
     let text = format!(
         "no listed name is steered, because browsers keep public pages from {}, set by `proxy.addresses`. Write a public address of this box, or a range such as 198.18.0.0/16 behind it",

@@ -123,7 +123,7 @@ fn target(derived: &Derived) -> String {
 /// The effect of a steered response's addresses on browsers. A remote responds with its own alone.
 fn names(settings: &Settings) -> String {
     let DnsMode::Prepend { max_origin } = settings.dns.mode else { return String::new() };
-    let steered = settings.listen.dns.is_some() && (!settings.dns.domains.is_empty() || settings.dns.www);
+    let steered = settings.listen.dns.is_some() && settings.dns.has_lists();
     let raced = settings.link.rtt >= CONNECTION_ATTEMPT_DELAY && max_origin > 0;
     if !(steered && raced && settings.role.is_alone()) {
         return String::new();
