@@ -5,17 +5,17 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bench.names_beds import served
 from harness.boxes.bed import Bed
 from harness.browsers.chromium import browser
 from harness.lab.boxes import Boxes, no_box, pair_of_boxes
 from harness.net.authority import Authority
 from harness.net.namespaces import Namespace
 from harness.net.topology import RESOLVER
-from harness.origins.program import Origins, Site
+from harness.origins.program import Site
 from harness.results.figures import at_most, table
 
 TARGETS = [at_most("http_only_added_s", 0.7), at_most("http_only_added_pair_s", 0.1)]
@@ -52,10 +52,13 @@ def visits(folder: Path, names: list[str]) -> Iterator[tuple[str, list[float]]]:
             yield "edge, bypassed", [visit(folder, bed.topology.clients, authority, name) for name in names]
     addresses = dict.fromkeys(names, ADDRESS)
     (at_pair := folder / "pair").mkdir()
-    with pair_of_boxes(at_pair, addresses, [], profile=LINK) as boxes, served(boxes, names):
+    with (
+        pair_of_boxes(at_pair, addresses, [], profile=LINK) as boxes,
+        served(boxes, at_pair, site_of(boxes.authority, names)),
+    ):
         yield "pair", [visit_by(boxes, name) for name in names]
     (at_none := folder / "none").mkdir()
-    with no_box(at_none, addresses, profile=LINK) as boxes, served(boxes, names):
+    with no_box(at_none, addresses, profile=LINK) as boxes, served(boxes, at_none, site_of(boxes.authority, names)):
         yield "direct", [visit_by(boxes, name) for name in names]
 
 
@@ -65,14 +68,6 @@ def site_of(authority: Authority, names: list[str]) -> Site:
     for name in names:
         site.hosts[name] = {"address": ADDRESS, "generate": True}
     return site
-
-
-@contextmanager
-def served(boxes: Boxes, names: list[str]) -> Iterator[None]:
-    """Serves hosts whose names the network resolves already."""
-    (home := boxes.folder / "servers").mkdir()
-    with Origins(site_of(boxes.authority, names).write(home / "site.json"), home, boxes.internet):
-        yield
 
 
 def visit_by(boxes: Boxes, name: str) -> float:

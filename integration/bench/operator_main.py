@@ -48,10 +48,7 @@ def quick_starts(folder: Path, options: argparse.Namespace) -> tuple[parts.Figur
     lines: dict[str, list[str]] = {}
     wrong: list[str] = []
     for kind in KINDS.values():
-        for page, bed_of in (
-            (operator_quick.PAIR, operator_bed.pair_bed),
-            (operator_quick.ONE_BOX, operator_bed.one_box_bed),
-        ):
+        for page, bed_of in BEDS.items():
             name = f"{page.removeprefix('quick-start-').removesuffix('.md')}, {kind.name}"
             place = folder / name.replace(", ", "-")
             place.mkdir()
