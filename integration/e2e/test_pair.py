@@ -178,6 +178,24 @@ def test_the_status_of_either_end_says_what_is_open_and_what_headers_shrank_to(w
         assert 0 < end["pair"]["headers"]["ratio"] < 1
 
 
+def test_a_ground_counts_the_requests_of_clients_and_not_those_of_the_pair(warm: PairBed) -> None:
+    def counted() -> tuple[int, dict[str, int]]:
+        traffic = status(warm.pair.ground, warm.line.gateway)["traffic"]
+        return traffic["clients"]["requests"], traffic["pages"]["refused"]
+
+    def checks() -> float:
+        return warm.pair.remote.metrics()['envoy_cluster_health_check_attempt{envoy_cluster_name="pipe"}']
+
+    requests, refused = counted()
+    begin = checks()
+    for number in range(4):
+        assert warm.curl.get(f"http://{LAB}/counted-{number}.bin").status == 200
+        assert warm.curl.get(f"https://{LAB}/counted-{number}.bin").status == 200
+    assert warm.dig("counted.example.org", "A").status in {"NOERROR", "NXDOMAIN"}
+    wait_for("two health checks", lambda: checks() >= begin + 2, timeout_s=30, interval_s=0.2)
+    assert counted() == (requests + 4, refused)
+
+
 def test_a_page_appears_once_and_at_the_remote_alone(warm: PairBed) -> None:
     def pages(where: Namespace) -> list[dict[str, Any]]:
         return json.loads(where.run("curl", "-s", "http://127.0.0.1:9900/status.json").stdout)["last_pages"]

@@ -28,6 +28,9 @@ SOON_S = 10.0
 NAME = "pep.example.net"
 WELL = "Everything works."
 SHOT = REPOSITORY / "target" / "screens" / "status.png"
+PHONE_SHOT = SHOT.with_stem("status-phone")
+PHONE = (360, 740)
+"""The width and height of a phone's screen."""
 
 
 class Box:
@@ -182,6 +185,7 @@ def test_a_browser_shows_problems_by_itself_and_runs_no_script_of_hostile_names(
     with Pep(path, desk.folder), browser(tmp_path_factory.mktemp("page")) as fresh:
         url = f"http://127.0.0.1:{page}/"
         save(fresh.load(url).screenshot, SHOT)
+        save(fresh.load(url, viewport=PHONE).screenshot, PHONE_SHOT)
         with fresh.tab() as tab:
             tab.navigate(url, timeout_s=30, settle_s=0.2)
             assert tab.evaluate("document.title").endswith(": Longhaul edge: ok")

@@ -191,10 +191,29 @@ fn is_address(text: &str) -> bool {
     }
 }
 
-/// Returns the number of names in files of names. Files that cannot be read count nothing.
-pub fn listed_names(lists: &[PathBuf]) -> usize {
-    let texts = lists.iter().filter_map(|list| fs::read_to_string(list).ok());
-    texts.filter_map(|text| check(&text).ok()).map(|list| list.names).sum()
+/// The names of lists and the exceptions from them. Files that cannot be read hold nothing.
+pub(crate) struct Listed {
+    lists: Vec<String>,
+    excepted: NameSet,
+}
+
+impl Listed {
+    pub(crate) fn read(lists: &[PathBuf], except_names: &[NamePattern], except_files: &[PathBuf]) -> Self {
+        let texts =
+            |files: &[PathBuf]| files.iter().filter_map(|file| fs::read_to_string(file).ok()).collect::<Vec<_>>();
+        let of_files = texts(except_files);
+        let excepted = except_names.iter().cloned().chain(of_files.iter().flat_map(|text| names(text)));
+        Self { excepted: NameSet::of(excepted), lists: texts(lists) }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lists.iter().all(|text| names(text).next().is_none())
+    }
+
+    /// Returns the entries that no exception covers as a whole, duplicates twice.
+    pub(crate) fn steered(&self) -> impl Iterator<Item = NamePattern> + '_ {
+        self.lists.iter().flat_map(|text| names(text)).filter(|name| !self.excepted.covers(name))
+    }
 }
 
 /// Checks every line by the DNS server's rules (`coredns-plugin/names`), and returns at most `MAX_ERRORS` errors. A
@@ -257,7 +276,7 @@ fn whole_domain(pattern: &NamePattern) -> Option<String> {
 }
 
 /// Returns every name of a list that [`check`] accepts, in order.
-pub(crate) fn names(text: &str) -> impl Iterator<Item = NamePattern> + '_ {
+fn names(text: &str) -> impl Iterator<Item = NamePattern> + '_ {
     let lines = text.strip_prefix('\u{feff}').unwrap_or(text).split('\n');
     let entries = lines.map(|line| line.split_once('#').map_or(line, |(content, _)| content).trim_matches(BLANKS));
     let mut format = None;
@@ -382,6 +401,22 @@ mod tests {
         ] {
             assert_eq!(set.covers(&pattern(text)), covered, "{text}");
         }
+    }
+
+    #[test]
+    fn names_that_an_exception_covers_are_not_steered() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            vec![path]
+        };
+        let lists = file("list.txt", "a.example\n=b.example\nc.example\nx.d.example\n");
+        let except = file("except.txt", "*.d.example\n");
+        let names = ["a.example", "=c.example"].map(|name| NamePattern::parse(name).unwrap());
+        let listed = Listed::read(&lists, &names, &except);
+        assert_eq!(listed.steered().map(|name| name.to_string()).collect::<Vec<_>>(), ["=b.example", "c.example"]);
+        assert!(Listed::read(&except[..0], &names, &except).is_empty());
     }
 
     #[test]

@@ -32,7 +32,6 @@ mod yaml;
 
 pub use {
     access_log::{AccessLog, Log, LogWish, LoggedClients},
-    allowlist::listed_names,
     link_model::{LinkClass, LinkModel, delta_saving},
     load::{LoadError, Loaded, load, load_text},
     names::{Host, HostName, HostPort, NameError},

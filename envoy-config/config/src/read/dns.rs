@@ -1,11 +1,10 @@
 //! `dns`: the lists of steered names, and the form of the responses.
 
-use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::allowlist::{self, LineError, NamePattern, NameSet};
+use crate::allowlist::{self, LineError, Listed, NamePattern};
 use crate::diagnostic::Problem;
 use crate::policy_zone;
 use crate::reader::{LIST_ENDINGS, Reader, Section, Setting};
@@ -173,13 +172,8 @@ fn warn_of_no_name_left(
     except_files: &[PathBuf],
 ) {
     let (Some(domains), Some(except)) = (section.get("domains"), section.get("except")) else { return };
-    let texts = |files: &[PathBuf]| files.iter().filter_map(|file| fs::read_to_string(file).ok()).collect::<Vec<_>>();
-    let of_files = texts(except_files);
-    let all = except_names.iter().cloned().chain(of_files.iter().flat_map(|text| allowlist::names(text)));
-    let excepted = NameSet::of(all);
-    let listed = texts(lists);
-    let mut names = listed.iter().flat_map(|text| allowlist::names(text)).peekable();
-    if names.peek().is_some() && names.all(|name| excepted.covers(&name)) {
+    let listed = Listed::read(lists, except_names, except_files);
+    if !listed.is_empty() && listed.steered().next().is_none() {
         let title = "`dns.except` removes all names of `dns.domains`";
         let problem = Problem::warning(title, except.place(), "no listed name is steered");
         let help = "remove the names from `except` that are to be steered; `=example.org` excepts that name alone";

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::allowlist::NamePattern;
+use crate::allowlist::{Listed, NamePattern};
 
 /// DNS steering.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +45,12 @@ impl Dns {
     #[must_use]
     pub fn has_lists(&self) -> bool {
         !self.domains.is_empty() || self.www
+    }
+
+    /// Returns the number of entries of the lists that `dns.except` does not cover. Reads the files.
+    #[must_use]
+    pub fn steered_entries(&self) -> usize {
+        Listed::read(&self.domains, &self.except_names, &self.except_files).steered().count()
     }
 }
 

@@ -39,6 +39,8 @@ pub(super) struct Bundled {
     pub pages: u64,
     /// Remote: browsers' requests served with such an object. Ground: objects sent.
     pub objects: u64,
+    /// Ground: objects that were named instead, because the remote had them. None at a remote.
+    pub named: Option<u64>,
 }
 
 impl PairStatus {
@@ -70,9 +72,11 @@ impl PairStatus {
                 packed_bytes,
                 ratio: (plain_bytes > 0).then(|| ratio(packed_bytes, plain_bytes)),
             },
-            bundled: scrape
-                .has(&format!("longhaul_bundling_{pages}_total"))
-                .then(|| Bundled { pages: bundling(pages), objects: bundling(objects) }),
+            bundled: scrape.has(&format!("longhaul_bundling_{pages}_total")).then(|| Bundled {
+                pages: bundling(pages),
+                objects: bundling(objects),
+                named: (role == "ground").then(|| bundling("references")),
+            }),
         })
     }
 }
@@ -108,11 +112,12 @@ longhaul_header_compression_packed_bytes_total{} 50
     fn a_ground_counts_its_remotes_and_objects_it_sent() {
         let text = "envoy_http_downstream_cx_active{envoy_http_conn_manager_prefix=\"edge_http\"} 3\n\
                     envoy_http_downstream_cx_active{envoy_http_conn_manager_prefix=\"inner\"} 9\n\
-                    longhaul_bundling_pages_total{} 4\nlonghaul_bundling_objects_total{} 40\n";
+                    longhaul_bundling_pages_total{} 4\nlonghaul_bundling_objects_total{} 18\n\
+                    longhaul_bundling_references_total{} 36\n";
         let pair = PairStatus::of("ground", &Scrape::parse(text)).unwrap();
         assert_eq!((pair.up, pair.pipe, pair.warm), (true, 3, None));
         let bundled = pair.bundled.unwrap();
-        assert_eq!((bundled.pages, bundled.objects), (4, 40));
+        assert_eq!((bundled.pages, bundled.objects, bundled.named), (4, 18, Some(36)));
         assert!(!PairStatus::of("ground", &Scrape::parse("")).unwrap().up);
     }
 }

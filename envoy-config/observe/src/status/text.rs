@@ -104,10 +104,10 @@ fn certificate(certificate: &Certificate) -> String {
 /// The link of a pair.
 fn pair(status: &Status) -> Vec<Row> {
     let Some(pair) = &status.pair else { return Vec::new() };
-    let (other, ahead) = match (&status.ground, pair.warm) {
-        (Some(ground), _) => (format!("the ground {ground}"), "used"),
-        (None, Some(_)) => ("the ground".to_owned(), "used"),
-        (None, None) => ("remotes".to_owned(), "sent"),
+    let other = match (&status.ground, pair.warm) {
+        (Some(ground), _) => format!("the ground {ground}"),
+        (None, Some(_)) => "the ground".to_owned(),
+        (None, None) => "remotes".to_owned(),
     };
     let open = match (pair.up, pair.warm) {
         (false, _) => format!("{other}: NOT CONNECTED"),
@@ -121,7 +121,11 @@ fn pair(status: &Status) -> Vec<Row> {
         row("headers", &format!("{} to {} bytes{ratio}", headers.plain_bytes, headers.packed_bytes)),
     ];
     if let Some(bundled) = &pair.bundled {
-        rows.push(row("bundled", &format!("{} objects {ahead}, {} pages", bundled.objects, bundled.pages)));
+        let objects = match bundled.named {
+            None => format!("{} requests served with objects that came ahead", bundled.objects),
+            Some(named) => format!("{} objects sent ahead, {named} named that the remote has", bundled.objects),
+        };
+        rows.push(row("bundled", &format!("{objects}; {} pages", bundled.pages)));
     }
     rows
 }

@@ -22,7 +22,8 @@ pub(super) struct Traffic {
 pub(super) struct Clients {
     /// Connections that are open now.
     pub connections: u64,
-    /// Requests that Envoy read: http, and names whose TLS ends here.
+    /// Requests that Envoy read: http, and names whose TLS ends here. A ground counts those of remotes' clients alone:
+    /// health checks, lookups and streams for bytes are requests on the pipe, too.
     pub requests: u64,
     /// Connections that were passed through unread.
     pub passed_through: u64,
@@ -111,7 +112,10 @@ impl Traffic {
         Self {
             clients: Clients {
                 connections: edge("envoy_http_downstream_cx_active"),
-                requests: edge("envoy_http_downstream_rq_total"),
+                requests: match role {
+                    "ground" => scrape.sum_of("envoy_vhost_route_upstream_rq_total", "envoy_route", "requests"),
+                    _ => edge("envoy_http_downstream_rq_total"),
+                },
                 passed_through: scrape.sum_where("envoy_tcp_downstream_cx_total", |of| {
                     of("envoy_tcp_prefix").is_some_and(|prefix| PASSED_THROUGH.contains(&prefix.as_str()))
                 }),

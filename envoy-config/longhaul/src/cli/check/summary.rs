@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use longhaul_config::units::show_duration;
 use longhaul_config::{
-    Cache, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity, delta_saving, listed_names,
+    Cache, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity, delta_saving,
 };
 use longhaul_derive::{
     Compressors, CongestionControl, Derived, LevelInUse, Limit, Neighbours, Origin, TargetKind, Unshared, Value,
@@ -84,7 +84,7 @@ fn clients(settings: &Settings) -> Option<String> {
         Intercept::Tproxy => "a tproxy rule (`longhaul host`)",
         Intercept::None => "no packet rule",
     };
-    let listed = listed_names(&settings.dns.domains);
+    let listed = settings.dns.steered_entries();
     let names = match (settings.dns.www, listed) {
         _ if settings.listen.dns.is_none() => "DNS is off".to_owned(),
         (false, 0) => "DNS steers no name".to_owned(),
