@@ -30,6 +30,8 @@ LAB, TODAY = "lab.example.org", "today.example.org"
 SOCKETS = "sockets.example.org"
 LISTED, GONE = "listed.example.org", "gone.example.org"
 """Names that the remote steers at once, without a query over the link. The second does not exist."""
+PLAIN = "plain.example.org"
+"""Its server refuses connections to port 443."""
 WARM = 32
 
 
@@ -166,4 +168,5 @@ def pair_site(authority: Authority) -> Site:
     for number in range(28):
         site.hosts[f"h{number}.example.org"] = {"address": next(addresses), "generate": True}
     site.records = {name: [address] for name, address in FORBIDDEN.items()} | {GROUND_NAME: [FAR], REMOTE_NAME: [NEAR]}
+    site.records[PLAIN] = [RESOLVER]
     return site

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from e2e.bed import made_to_order
-from e2e.pair_bed import GONE, LAB, LISTED, RTT_S, TODAY, WARM, PairBed, standing_pair
+from e2e.pair_bed import GONE, LAB, LISTED, PLAIN, RTT_S, TODAY, WARM, PairBed, standing_pair
 from harness.boxes.pair import PIPE_PORT
 from harness.boxes.pep import Pep
 from harness.clients.commands import Answer, Curl
@@ -307,6 +307,14 @@ def test_connections_to_the_remote_itself_end_there(warm: PairBed) -> None:
     for chain in ("nameless", "other"):
         key = f'envoy_tcp_downstream_cx_total{{envoy_tcp_prefix="{chain}"}}'
         assert after.get(key, 0) == before.get(key, 0), f"{chain}: it went over the link"
+
+
+def test_every_client_of_a_server_without_tls_gets_the_alert_that_says_so(warm: PairBed) -> None:
+    # The alert was lost in most attempts where clients have shares. Browsers then try once more.
+    before = warm.pair.connections("warm")["total"]
+    problems = [warm.curl.get(f"https://{PLAIN}/").problem for _ in range(10)]
+    assert [problem for problem in problems if "unrecognized name" not in problem] == []
+    assert warm.pair.connections("warm")["total"] > before, "they crossed the link"
 
 
 def test_a_large_download_and_an_upload_come_through_whole(warm: PairBed) -> None:
