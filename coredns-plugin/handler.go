@@ -81,13 +81,17 @@ func (l *Longhaul) serveListed(ctx context.Context, w dns.ResponseWriter, r *dns
 	} else if bypassed {
 		left = steer.LeftClient
 	}
-	if left != 0 && scope == nil {
+	explained := wantsExplanation(w, r)
+	if left != 0 && scope == nil && !explained {
 		counts.count(query.Question.Qtype, left)
 		return plugin.NextOrFailure(l.Name(), l.Next, ctx, w, r)
 	}
 	if left == 0 && scope == nil {
 		if answer, verdict := l.answerAtOnce(w, query); answer != nil {
 			counts.count(query.Question.Qtype, verdict)
+			if explained {
+				answer = steer.Explained(answer, verdict)
+			}
 			return dns.RcodeSuccess, w.WriteMsg(answer)
 		}
 	}
@@ -112,10 +116,19 @@ func (l *Longhaul) serveListed(ctx context.Context, w dns.ResponseWriter, r *dns
 	if scope != nil {
 		answer = steer.WithScope(answer, scope)
 	}
+	if explained {
+		answer = steer.Explained(answer, verdict)
+	}
 	if writeErr := w.WriteMsg(answer); err == nil {
 		err = writeErr
 	}
 	return rcode, err
+}
+
+// wantsExplanation reports whether the response may say why: to programs of this machine that send EDNS, such as dig and
+// `longhaul explain`. Other clients need no bytes of it.
+func wantsExplanation(w dns.ResponseWriter, r *dns.Msg) bool {
+	return r.IsEdns0() != nil && sourceOf(w.RemoteAddr()).IsLoopback()
 }
 
 // queryOf is what the policy sees of a query. It is made before any other plugin gets the message.

@@ -41,18 +41,23 @@ func ClientSubnet(r *dns.Msg) (*dns.EDNS0_SUBNET, netip.Prefix) {
 func WithScope(res *dns.Msg, asked *dns.EDNS0_SUBNET) *dns.Msg {
 	scoped := *asked
 	scoped.SourceScope = asked.SourceNetmask
+	return withOption(res, &scoped)
+}
+
+// withOption returns res with an option of EDNS, in place of others of its kind.
+func withOption(res *dns.Msg, option dns.EDNS0) *dns.Msg {
 	opt := &dns.OPT{Hdr: dns.RR_Header{Name: ".", Rrtype: dns.TypeOPT}}
 	out := *res
 	out.Extra = make([]dns.RR, 0, len(res.Extra)+1)
 	for _, rr := range res.Extra {
 		if was, ok := rr.(*dns.OPT); ok {
 			opt.Hdr = was.Hdr
-			opt.Option = slices.DeleteFunc(slices.Clone(was.Option), func(o dns.EDNS0) bool { return o.Option() == dns.EDNS0SUBNET })
+			opt.Option = slices.DeleteFunc(slices.Clone(was.Option), func(o dns.EDNS0) bool { return o.Option() == option.Option() })
 			continue
 		}
 		out.Extra = append(out.Extra, rr)
 	}
-	opt.Option = append(opt.Option, &scoped)
+	opt.Option = append(opt.Option, option)
 	out.Extra = append(out.Extra, opt)
 	return &out
 }

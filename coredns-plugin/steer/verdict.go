@@ -5,34 +5,53 @@ type Verdict uint8
 
 // The outcomes. The handler gives the first five reasons, which need the client or the state of the proxy.
 const (
-	Steered    Verdict = iota + 1 // the proxy's addresses stand first, or alone
-	Suppressed                    // responded "no data", so that the client uses a record that is steered
-	Stripped                      // an HTTPS record lost what leads past the proxy
-	Kept                          // nothing in it leads past the proxy
+	Steered Verdict = iota + 1
+	Suppressed
+	Stripped
+	Kept
 
-	LeftClient      // the query comes from the proxy itself, or from a client in bypass or in the share of compare
-	LeftExcept      // listed, but excepted
-	LeftPaused      // the switch is off
-	LeftUnhealthy   // no proxy listener responds
-	LeftIntercepted // the proxy intercepts the clients' connections at the true addresses
-	LeftError       // the truth is an error (NXDOMAIN, SERVFAIL, ...) or no response came
-	LeftEmpty       // the truth is that there is no such record
-	LeftTruncated   // the client will repeat the query over TCP
-	LeftDNSSEC      // the client would see that a signed response was changed
-	LeftPrivate     // the name lives on a private network, or its response leads to the proxy already
-	LeftMalformed   // the response does not read as one to the question
-	LeftUnread      // the certificates are not known that tell whether the name may share the proxy's address
-	LeftCovered     // a certificate covers names of two servers, and browsers would send the requests of both to one
-	LeftCrowded     // no address of the proxy is free for one more server
-	Verdicts        // their number
+	LeftClient
+	LeftExcept
+	LeftPaused
+	LeftUnhealthy
+	LeftIntercepted
+	LeftError
+	LeftEmpty
+	LeftTruncated
+	LeftDNSSEC
+	LeftPrivate
+	LeftMalformed
+	LeftUnread
+	LeftCovered
+	LeftCrowded
+	Verdicts // their number
 )
 
-// String is the verdict's word in metrics and logs.
-func (v Verdict) String() string {
-	return [Verdicts]string{
-		Steered: "steered", Suppressed: "suppressed", Stripped: "stripped", Kept: "kept",
-		LeftClient: "client", LeftExcept: "except", LeftPaused: "paused", LeftUnhealthy: "unhealthy", LeftError: "error",
-		LeftEmpty: "empty", LeftTruncated: "truncated", LeftDNSSEC: "dnssec", LeftPrivate: "private", LeftMalformed: "malformed",
-		LeftIntercepted: "intercepted", LeftUnread: "certificate_unread", LeftCovered: "certificate_shared", LeftCrowded: "no_address",
-	}[v]
+// verdicts has the word of each outcome in metrics and logs, and its meaning for a person.
+var verdicts = [Verdicts]struct{ word, meaning string }{
+	Steered:    {"steered", "the proxy's addresses stand first, or alone"},
+	Suppressed: {"suppressed", "the response has no data, so that clients use a record that is steered"},
+	Stripped:   {"stripped", "the HTTPS record lost what leads past the proxy"},
+	Kept:       {"kept", "nothing in the response leads past the proxy"},
+
+	LeftClient:      {"client", "the client is the proxy itself, or in `bypass` or in the share of `compare`"},
+	LeftExcept:      {"except", "the name is listed, and excepted"},
+	LeftPaused:      {"paused", "steering is paused"},
+	LeftUnhealthy:   {"unhealthy", "no listener of the proxy responds"},
+	LeftIntercepted: {"intercepted", "the proxy intercepts connections at the true addresses"},
+	LeftError:       {"error", "the upstream response is an error, or none came"},
+	LeftEmpty:       {"empty", "there is no such record"},
+	LeftTruncated:   {"truncated", "the response is truncated, so the client repeats the query over TCP"},
+	LeftDNSSEC:      {"dnssec", "the client would see that a signed response was changed"},
+	LeftPrivate:     {"private", "the name is on a private network, or leads to the proxy already"},
+	LeftMalformed:   {"malformed", "the upstream response does not fit the question"},
+	LeftUnread:      {"certificate_unread", "the certificates are not read yet that tell whether the name may share an address of the proxy"},
+	LeftCovered:     {"certificate_shared", "a certificate covers names of two servers, and browsers would send the requests of both to one"},
+	LeftCrowded:     {"no_address", "the proxy has no free address for one more server"},
 }
+
+// String is the verdict's word in metrics and logs.
+func (v Verdict) String() string { return verdicts[v].word }
+
+// Meaning says the verdict to a person.
+func (v Verdict) Meaning() string { return verdicts[v].meaning }

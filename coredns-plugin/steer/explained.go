@@ -1,0 +1,13 @@
+package steer
+
+import "github.com/miekg/dns"
+
+// Explained returns res with the verdict as an extended error (RFC 8914): its word, a colon and its meaning. A steered
+// response is a forged answer by the terms of that RFC.
+func Explained(res *dns.Msg, verdict Verdict) *dns.Msg {
+	code := dns.ExtendedErrorCodeOther
+	if verdict == Steered {
+		code = dns.ExtendedErrorCodeForgedAnswer
+	}
+	return withOption(res, &dns.EDNS0_EDE{InfoCode: code, ExtraText: verdict.String() + ": " + verdict.Meaning()})
+}
