@@ -7,7 +7,9 @@ one of the names only.
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,7 @@ from harness.boxes.bed import Bed
 from harness.boxes.pep import PROXY_NAME, gateway_config
 from harness.browsers.chromium import browser, requests_of
 from harness.clients.commands import dig
-from harness.host.artifacts import need_commands
+from harness.host.artifacts import built, need_commands
 from harness.host.waiting import wait_for
 from harness.net.authority import Authority
 from harness.net.topology import GATEWAY, PROXY, PROXY_RANGE, RESOLVER, leads_to_proxy
@@ -48,6 +50,12 @@ def servers(*, has_range: bool, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield bed
 
 
+def explained(servers: Bed, name: str) -> dict[str, Any]:
+    """Returns what the box says of a name."""
+    words = [built("longhaul"), "explain", servers.config, "--name", name, "--json"]
+    return json.loads(servers.topology.gateway.run(*words).stdout)
+
+
 def test_no_browser_sends_a_request_to_another_server(servers: Bed, *, has_range: bool) -> None:
     clients = copy.copy(servers.topology.clients)
     clients.resolv_conf = servers.folder / "steered-resolv.conf"
@@ -75,5 +83,8 @@ def test_no_browser_sends_a_request_to_another_server(servers: Bed, *, has_range
                 wait_for("the certificates", lambda page=page: all(steered(page)), timeout_s=30)
             one_address = len(set(map(address, page.hosts))) == 1
             assert one_address == (page.kind.name == "e" or (page.kind.name == "f" and not has_range)), page
+            for name in page.hosts:
+                expected = "steered" if leads_to_proxy(address(name)) else "certificate_shared"
+                assert explained(servers, name)["outcome"] == expected, name
         # Now with what the box has learned.
         assert {page: found for page in PAGES if (found := problems(page))} == {}

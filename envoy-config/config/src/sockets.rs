@@ -93,6 +93,18 @@ impl Sockets {
         self.first
     }
 
+    /// Returns the first socket as programs of this machine reach it: loopback for every address.
+    #[must_use]
+    pub fn from_this_machine(&self) -> SocketAddr {
+        let socket = self.first();
+        let ip = match socket.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        SocketAddr::new(ip, socket.port())
+    }
+
     /// Returns the sockets in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = SocketAddr> + '_ {
         std::iter::once(self.first).chain(self.more.iter().copied())

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use rustls::crypto::ring;
-use simple_dns::rdata::RData;
+use simple_dns::rdata::{OPT, RData};
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, TYPE};
 use ureq::config::Config;
 
@@ -17,6 +17,10 @@ use ureq::config::Config;
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// The queries over UDP to one resolver.
 const TRIES: usize = 2;
+/// The largest response over UDP that a query with EDNS takes. It passes nearly every path unfragmented.
+const EDNS_BYTES: u16 = 1232;
+/// The option of EDNS for extended errors (RFC 8914).
+const EXTENDED_ERROR: u16 = 15;
 
 /// The reason why a name has no address.
 #[derive(Debug, thiserror::Error)]
@@ -164,6 +168,40 @@ pub(crate) fn text(
     }
 }
 
+/// A response of the box's own DNS, with the outcome of steering.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Explained {
+    /// The addresses. Empty if the name has none or does not exist.
+    pub addresses: Vec<IpAddr>,
+    /// The text of the extended error (RFC 8914). None if the name is not listed.
+    pub outcome: Option<String>,
+}
+
+/// Queries the DNS of this machine for the IPv4 addresses of `name`. It says the outcome to loopback addresses alone.
+///
+/// # Errors
+/// There is no response, or one that cannot be read.
+pub(crate) fn explained(own: SocketAddr, name: &str) -> Result<Explained, Failure> {
+    let mut packet = new_query(identifier()?, name, TYPE::A).ok_or(Failure::Malformed)?;
+    *packet.opt_mut() = Some(OPT { opt_codes: Vec::new(), udp_packet_size: EDNS_BYTES, version: 0 });
+    let query = packet.build_bytes_vec().map_err(|_| Failure::Malformed)?;
+    let loopback: IpAddr = if own.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
+    let ask = || {
+        udp_response(loopback, own, &query, TIMEOUT, |response| {
+            accepted(&query, response).map(|packet| packet.map(|packet| explanation(&packet)))
+        })
+    };
+    ask().or_else(|_| ask())
+}
+
+fn explanation(packet: &Packet<'_>) -> Explained {
+    let options = packet.opt().map(|opt| opt.opt_codes.as_slice()).unwrap_or_default();
+    let error = options.iter().find(|option| option.code == EXTENDED_ERROR);
+    // Two bytes of a code precede the text.
+    let text = error.and_then(|error| error.data.get(2..)).map(|text| String::from_utf8_lossy(text).into_owned());
+    Explained { addresses: addresses(packet), outcome: text }
+}
+
 /// The outer error means that the next resolver may know more.
 fn lookup_at(resolver: SocketAddr, name: &str) -> Result<Result<Vec<IpAddr>, LookupError>, Failure> {
     for kind in [TYPE::A, TYPE::AAAA] {
@@ -192,15 +230,19 @@ fn identifier() -> Result<u16, Failure> {
 }
 
 fn query(identifier: u16, name: &str, kind: TYPE) -> Option<Vec<u8>> {
+    new_query(identifier, name, kind)?.build_bytes_vec().ok()
+}
+
+fn new_query(identifier: u16, name: &str, kind: TYPE) -> Option<Packet<'_>> {
     let mut packet = Packet::new_query(identifier);
     packet.set_flags(PacketFlag::RECURSION_DESIRED);
     let name = Name::new(name).ok()?;
     packet.questions.push(Question::new(name, QTYPE::TYPE(kind), QCLASS::CLASS(CLASS::IN), false));
-    packet.build_bytes_vec().ok()
+    Some(packet)
 }
 
-/// Returns the content of `response`. None if it is no response to `query`.
-fn content(query: &[u8], response: &[u8]) -> Option<Result<Content, Failure>> {
+/// Returns `response` as a packet. None if it is no response to `query`.
+fn accepted<'a>(query: &[u8], response: &'a [u8]) -> Option<Result<Packet<'a>, Failure>> {
     let same_identifier = query.get(..2).is_some_and(|identifier| response.starts_with(identifier));
     let asked = Packet::parse(query).ok()?;
     let Ok(packet) = Packet::parse(response) else { return same_identifier.then_some(Err(Failure::Malformed)) };
@@ -212,19 +254,32 @@ fn content(query: &[u8], response: &[u8]) -> Option<Result<Content, Failure>> {
     if !same_identifier || !same_question || !packet.has_flags(PacketFlag::RESPONSE) {
         return None;
     }
+    Some(Ok(packet))
+}
+
+/// Returns the content of `response`. None if it is no response to `query`.
+fn content(query: &[u8], response: &[u8]) -> Option<Result<Content, Failure>> {
+    let packet = match accepted(query, response)? {
+        Ok(packet) => packet,
+        Err(failure) => return Some(Err(failure)),
+    };
     if packet.has_flags(PacketFlag::TRUNCATION) {
         return Some(Ok(Content::Truncated));
     }
     Some(Ok(match packet.rcode() {
         RCODE::NoError => match packet.answers.iter().find_map(|record| txt(&record.rdata)) {
             Some(text) => Content::Text(text),
-            None => Content::Addresses(packet.answers.iter().filter_map(|record| address(&record.rdata)).collect()),
+            None => Content::Addresses(addresses(&packet)),
         },
         RCODE::NameError => Content::NoSuchName,
         RCODE::ServerFailure => Content::Code("SERVFAIL".to_owned()),
         RCODE::Refused => Content::Code("REFUSED".to_owned()),
         other => Content::Code(format!("{other:?}")),
     }))
+}
+
+fn addresses(packet: &Packet<'_>) -> Vec<IpAddr> {
+    packet.answers.iter().filter_map(|record| address(&record.rdata)).collect()
 }
 
 fn address(data: &RData<'_>) -> Option<IpAddr> {
@@ -263,7 +318,18 @@ fn send(over: Over, resolver: SocketAddr, query: &[u8], timeout: Duration) -> Re
 
 fn over_udp(resolver: SocketAddr, query: &[u8], timeout: Duration) -> Result<Content, Failure> {
     let any: IpAddr = if resolver.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind((any, 0)).map_err(system)?;
+    udp_response(any, resolver, query, timeout, |response| content(query, response))
+}
+
+/// Sends a query from an address and returns the first response that `read` takes.
+fn udp_response<T>(
+    from: IpAddr,
+    resolver: SocketAddr,
+    query: &[u8],
+    timeout: Duration,
+    read: impl Fn(&[u8]) -> Option<Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let socket = UdpSocket::bind((from, 0)).map_err(system)?;
     socket.connect(resolver).map_err(system)?;
     socket.send(query).map_err(system)?;
     let end = Instant::now() + timeout;
@@ -275,8 +341,8 @@ fn over_udp(resolver: SocketAddr, query: &[u8], timeout: Duration) -> Result<Con
         }
         socket.set_read_timeout(Some(left)).map_err(system)?;
         let length = socket.recv(&mut buffer).map_err(system)?;
-        if let Some(content) = content(query, buffer.get(..length).unwrap_or_default()) {
-            return content;
+        if let Some(response) = read(buffer.get(..length).unwrap_or_default()) {
+            return response;
         }
     }
 }

@@ -7,6 +7,7 @@ mod cache;
 mod delta;
 mod fetch;
 mod images;
+mod name;
 mod transcript;
 
 use std::cell::RefCell;
@@ -25,6 +26,7 @@ pub(crate) use self::cache::CacheFate;
 pub(crate) use self::delta::DeltaFate;
 pub(crate) use self::fetch::Fetcher;
 pub(crate) use self::images::ImageFate;
+pub(crate) use self::name::explain_name;
 pub(crate) use self::transcript::{Response, Transcript};
 
 use longhaul_config::{Host, Settings};

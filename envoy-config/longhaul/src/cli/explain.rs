@@ -1,4 +1,4 @@
-//! `longhaul explain FILE --url URL [PAGE]`: the fate of every URL of a page.
+//! `longhaul explain FILE --url URL [PAGE]`: the fate of every URL of a page. `--name NAME`: the fate of a DNS name.
 
 use std::fs;
 use std::io::{self, Read};
@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 use longhaul_config::Settings;
 use longhaul_derive::{HostFacts, derive};
 use longhaul_observe::table::table;
+use serde::Serialize;
 
 use super::{ConfigFile, Outcome, fail, load_or_refuse, print};
-use crate::explain::{Count, Explanation, Fetcher, PageFate, Question, Response, Transcript, UrlFate, explain};
+use crate::explain::{
+    Count, Explanation, Fetcher, PageFate, Question, Response, Transcript, UrlFate, explain, explain_name,
+};
 use crate::run::{local_addresses, trusted_ca};
 use crate::terminal::width;
 
@@ -18,8 +21,11 @@ pub(super) struct Arguments {
     #[command(flatten)]
     config: ConfigFile,
     /// The page's own URL
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", required_unless_present = "name", default_value = "", hide_default_value = true)]
     url: String,
+    /// A DNS name: asks the running box if it is steered, and why not
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["url", "page", "fetch", "header", "status"])]
+    name: Option<String>,
     /// The page as its origin sends it, or the output of `curl -si URL`; - or none reads standard input
     #[arg(value_name = "PAGE")]
     page: Option<PathBuf>,
@@ -41,6 +47,13 @@ pub(super) struct Arguments {
 
 pub(super) fn command(arguments: &Arguments) -> Outcome {
     let loaded = load_or_refuse(&arguments.config.file)?;
+    if let Some(name) = &arguments.name {
+        return match explain_name(&loaded.settings, name) {
+            Ok(fate) if arguments.json => print_json(&fate),
+            Ok(fate) => print(&fate.to_string()),
+            Err(error) => fail(&error),
+        };
+    }
     let derived = derive(&loaded.settings, &HostFacts::of_this_machine());
     let (url, response) = match page(arguments, &loaded.settings) {
         Ok(page) => page,
@@ -57,12 +70,16 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         Err(error) => return fail(&error.to_string()),
     };
     if arguments.json {
-        return match serde_json::to_string_pretty(&explanation) {
-            Ok(json) => print(&format!("{json}\n")),
-            Err(error) => fail(&format!("internal fault: {error}")),
-        };
+        return print_json(&explanation);
     }
     print(&describe(&explanation))
+}
+
+fn print_json(what: &impl Serialize) -> Outcome {
+    match serde_json::to_string_pretty(what) {
+        Ok(json) => print(&format!("{json}\n")),
+        Err(error) => fail(&format!("internal fault: {error}")),
+    }
 }
 
 fn read_page(path: Option<&Path>) -> Result<Vec<u8>, String> {

@@ -73,7 +73,7 @@ enum Command {
     Run(run::Arguments),
     /// Show the state of the running proxy: configuration, counts and problems
     Status(observe::Status),
-    /// Show for each URL of a page whether it moves, and the reason
+    /// Show if the URLs of a page move, or if a name is steered, and the reason
     Explain(explain::Arguments),
     /// Say the access log in words: each request, why it was slow, why URLs stayed
     Log(observe::Log),

@@ -16,7 +16,7 @@ mod gather;
 mod judge;
 mod table;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
@@ -27,7 +27,7 @@ pub(crate) use finding::{Finding, Verdict};
 use firewall::Port;
 use judge::host::Own;
 use judge::names::QuicServer;
-use longhaul_config::{HostName, Intercept, Loaded, PipeTransport, Remote, Role, Settings, Udp443};
+use longhaul_config::{HostName, Intercept, Loaded, PipeTransport, Remote, Role, Settings, Sockets, Udp443};
 use longhaul_derive::{HostFacts, derive};
 pub(crate) use table::Check;
 use table::TABLE;
@@ -121,9 +121,8 @@ fn own_rules(settings: &Settings) -> Own {
 /// Returns the ports on which clients or remotes connect.
 fn of_others(settings: &Settings) -> Vec<Port> {
     let listen = &settings.listen;
-    let dns = listen.dns.as_ref().map(longhaul_config::Sockets::port);
-    let tcp =
-        [Some(&listen.http), listen.tls.as_ref()].into_iter().flatten().map(longhaul_config::Sockets::port).chain(dns);
+    let dns = listen.dns.as_ref().map(Sockets::port);
+    let tcp = [Some(&listen.http), listen.tls.as_ref()].into_iter().flatten().map(Sockets::port).chain(dns);
     let quic = match &settings.role {
         Role::Ground(ground) if ground.transport == PipeTransport::H3 => Some(ground.listen.port()),
         _ => None,
@@ -155,11 +154,7 @@ fn names(subject: &Subject, findings: &Findings) {
 
 /// Returns the resolvers of this box. A remote resolves names through its ground, by its own DNS.
 fn resolvers_of(settings: &Settings) -> Vec<SocketAddr> {
-    let own = settings.listen.dns.as_ref().map(|sockets| {
-        let socket = sockets.first();
-        let ip = if socket.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { socket.ip() };
-        SocketAddr::new(ip, socket.port())
-    });
+    let own = settings.listen.dns.as_ref().map(Sockets::from_this_machine);
     let resolvers = &settings.upstream.resolvers;
     if matches!(settings.role, Role::Remote(_)) {
         own.into_iter().chain(resolvers.iter().copied()).collect()
