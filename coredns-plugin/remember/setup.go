@@ -2,7 +2,9 @@ package remember
 
 import (
 	"context"
+	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -19,6 +21,9 @@ const (
 	defaultSize = 40 << 20
 	// saveEvery bounds what a power cut loses.
 	saveEvery = 5 * time.Minute
+	// garbagePercent is GOGC of the process. By Go's default, a heap grows to twice of what is live, and the memory is the
+	// most of it: 100,000 names take 34 MiB instead of 44.
+	garbagePercent = 50
 )
 
 func init() { plugin.Register(pluginName, setup) }
@@ -37,6 +42,9 @@ func setup(c *caddy.Controller) error {
 	h := &Remember{span: o.span, now: time.Now, asking: map[string]*asking{}, refresher: newRefresher(time.Now), memory: open(o.path, o.size)}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbagePercent)
+	}
 	c.OnStartup(func() error {
 		running.Go(func() { h.refresher.run(ctx) })
 		running.Go(func() { h.memory.keep(ctx, saveEvery) })
