@@ -32,10 +32,11 @@ def redirected(gateway: Namespace, folder: Path, **definitions: str) -> Iterator
 
 
 @contextmanager
-def applied(gateway: Namespace, config: Path, folder: Path) -> Iterator[None]:
-    """Applies what `longhaul host` does for the configuration, with its record in `folder`."""
+def applied(gateway: Namespace, config: Path, folder: Path, device: str = CLIENT_DEVICE) -> Iterator[None]:
+    """Applies what `longhaul host` does for the configuration, with its record in `folder`. `device` is the one towards
+    the clients."""
     record = ["--record", folder / "host.json"]
-    gateway.run(built("longhaul"), "host", config, "--clients", CLIENT_DEVICE, "--apply", *record)
+    gateway.run(built("longhaul"), "host", config, "--clients", device, "--apply", *record)
     try:
         yield
     finally:

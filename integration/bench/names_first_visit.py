@@ -1,0 +1,140 @@
+"""Pages over https on a geostationary link by a pair without a list: the first visit, and the one of the next day.
+
+Each round loads a page directly, by a pair whose boxes have just started and know no name, and by the same pair after a
+night. In the night both boxes are restarted, and eight hours pass for the remote's memory (`names_night`). Each load
+has a new browser. Nothing is looked up and no server is reached by a pair before the first load.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench import names_night
+from bench.names_pairs import pair_of_init
+from harness.lab.bed import LinkBed, standing
+from harness.lab.contenders.base import LinkContender, LinkTrack
+from harness.lab.contenders.direct import Direct
+from harness.lab.links import link
+from harness.lab.measure import Run
+from harness.lab.measure import measure as load
+from harness.lab.pages import Page, make_page
+from harness.lab.tables import page_table
+from harness.results.figures import at_most, ratio, table
+
+LINK, SCHEME = "geo", "https"
+PAGES = {"light": "cnn", "heavy": "median-2025"}
+BOUNDS = {"first_visit": {"light": 0.69, "heavy": 0.57}, "second_day": {"light": 0.47, "heavy": 0.39}}
+TARGETS = [at_most(f"{what}_{page}", bound) for what, bounds in BOUNDS.items() for page, bound in bounds.items()]
+ROUNDS, QUICK_ROUNDS = 3, 1
+LIMIT_S = 90
+"""After this time, a page counts as broken."""
+NIGHT_S = 8 * 3600
+DIRECT, FIRST, SECOND = "direct", "first_visit", "second_day"
+"""The loads of a round."""
+
+
+@dataclass
+class PairOfInit(LinkContender):
+    """A pair with the files of `longhaul pair init`, which runs during a load alone."""
+
+    name: str
+    title: str = "Longhaul, pair of pair init"
+    about: str = "Longhaul's pair with the files of `longhaul pair init` and the settings of `longhaul host`."
+
+    @contextmanager
+    def started(self, track: LinkTrack) -> Iterator[None]:  # noqa: ARG002 - each load starts its own
+        """Nothing runs between loads."""
+        yield
+
+    @contextmanager
+    def engaged(self, track: LinkTrack) -> Iterator[None]:
+        """Both boxes start and take the traffic. On a first visit they know nothing."""
+        home = track.folder_of("pair-of-init")
+        if self.name == FIRST:
+            shutil.rmtree(home)
+            home.mkdir()
+        elif not names_night.age(home / "remote" / "state", NIGHT_S):
+            raise RuntimeError("the remote remembers no name of the day before")
+        near = track.line.near
+        # Connections of a load by another way may be known, and would go that way.
+        near.forget_connections()
+        with pair_of_init(home, track.line, track.link, trusted=track.authority.files.cert):
+            if self.name == FIRST and (home / "remote" / "state" / names_night.KEPT).exists():
+                raise RuntimeError("a remote that has just started remembers names")
+            yield
+        near.forget_connections()
+
+
+def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]:
+    """Loads both pages in rounds. Returns the ratios, and all loads."""
+    pages = {size: make_page(page_table(name)) for size, name in PAGES.items()}
+    runs: list[Run] = []
+    # A bed tries its contenders before any load, which looks up a name. So the pairs are not among them.
+    ways: list[LinkContender] = [Direct(), PairOfInit(FIRST), PairOfInit(SECOND)]
+    with standing(folder, link(LINK), list(pages.values()), ways[:1], seed=1, weighed=False) as bed:
+        for number in range(QUICK_ROUNDS if quick else ROUNDS):
+            for page in pages.values():
+                runs += [visit(bed, page, way, number) for way in ways]
+    print(rows(runs), flush=True)
+    return figures_of(runs), [{**run.as_dict(), "steps": []} for run in runs]
+
+
+def visit(bed: LinkBed, page: Page, way: LinkContender, number: int) -> Run:
+    """Loads a page by one way, in a new browser."""
+    template = Run("names", LINK, page.name, SCHEME, way.name, number + 1)
+    (run,) = load(bed.track, page, way, template, warm=False, timeout_s=LIMIT_S)
+    check_way(run, len(page.hosts))
+    told = f"{run.load_ms:.0f} ms" if run.complete else run.problem
+    print(f"{page.name}, {way.name}, round {run.repeat}: {told}", flush=True)
+    return run
+
+
+def check_way(run: Run, hosts: int) -> None:
+    """Raises unless the names of a page crossed the link as datagrams directly, and none did by a pair."""
+    if run.complete and (run.dns_queries < hosts if run.contender == DIRECT else run.dns_queries):
+        raise RuntimeError(f"{run.contender}: {run.dns_queries} queries of {hosts} hosts crossed the link as datagrams")
+
+
+def figures_of(runs: list[Run]) -> dict[str, float | None]:
+    """Returns the ratio of each way to the direct loads, round by round."""
+    figures: dict[str, float | None] = {}
+    for way in (FIRST, SECOND):
+        for size, page in PAGES.items():
+            pairs = [(ours, theirs) for ours, theirs in rounds_of(runs, page, way) if ours.complete and theirs.complete]
+            if not pairs:
+                print(f"{way}_{size}: no round has two whole loads", flush=True)
+            times = ([one.load_ms for one in loads] for loads in zip(*pairs, strict=True))
+            figures[f"{way}_{size}"] = ratio(*times) if pairs else None
+    return figures
+
+
+def rounds_of(runs: list[Run], page: str, way: str) -> Iterator[tuple[Run, Run]]:
+    """Yields the load by a way and the direct one of each round."""
+    by_place = {(run.page, run.contender, run.repeat): run for run in runs}
+    for number in sorted({run.repeat for run in runs}):
+        yield by_place[page, way, number], by_place[page, DIRECT, number]
+
+
+def rows(runs: list[Run]) -> str:
+    """Returns the table of medians."""
+    lines = [["medians", "ms", "lowest", "highest", "TCP over the link", "kB down", "loads not whole"]]
+    for page in PAGES.values():
+        for way in (DIRECT, FIRST, SECOND):
+            every = [run for run in runs if (run.page, run.contender) == (page, way)]
+            whole = [run for run in every if run.complete]
+            if not whole:
+                lines.append([f"{page}, {way}", *["-"] * 5, str(len(every))])
+                continue
+            times = [run.load_ms for run in whole]
+            cells = [f"{value:.0f}" for value in (statistics.median(times), min(times), max(times))]
+            connections = statistics.median(run.connections for run in whole)
+            kilobytes = statistics.median(run.bytes_down for run in whole) / 1000
+            cells += [f"{connections:.0f}", f"{kilobytes:.0f}", str(len(every) - len(whole))]
+            lines.append([f"{page}, {way}", *cells])
+    return table(lines)
