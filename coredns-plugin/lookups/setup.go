@@ -30,7 +30,7 @@ var retries = promauto.NewCounterVec(prometheus.CounterOpts{
 
 const (
 	defaultHedge  = 2 * time.Second
-	defaultAtOnce = 64
+	defaultAtOnce = 128
 )
 
 func init() { plugin.Register(pluginName, setup) }

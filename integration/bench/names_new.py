@@ -1,7 +1,7 @@
 """Names that nobody looked up before, many at once: by a pair without a list, and without boxes.
 
 A client looks up eighty names in one moment over a geostationary link. The names are new in each round, and both ways
-take turns. A remote opens 64 streams of lookups at once, so the last sixteen names wait for a round trip more.
+take turns. A remote has room for 128 streams of lookups, so no name waits for another one.
 `names_fetches` has the same for clients that load something from each name.
 """
 
