@@ -25,7 +25,7 @@ func TestProgramsOfThisMachineLearnTheVerdict(t *testing.T) {
 	const corefile = "longhaul {\nproxy 198.51.100.12\nmatch example.org\nexcept bank.example.org\nbypass 127.0.0.2\n}"
 	for _, c := range []struct {
 		name, source, starts string
-		edns                 bool
+		asks                 bool
 		code                 uint16
 	}{
 		{"example.org.", "127.0.0.1", "steered: ", true, dns.ExtendedErrorCodeForgedAnswer},
@@ -37,8 +37,9 @@ func TestProgramsOfThisMachineLearnTheVerdict(t *testing.T) {
 	} {
 		l := newPlugin(t, corefile, answering(c.name+" 300 IN A 203.0.113.1"))
 		r := question(c.name, dns.TypeA)
-		if c.edns {
-			r.SetEdns0(1232, false)
+		r.SetEdns0(1232, false)
+		if c.asks {
+			r.IsEdns0().Option = []dns.EDNS0{&dns.EDNS0_LOCAL{Code: explainOption}}
 		}
 		m := ask(t, l, r, &test.ResponseWriter{RemoteIP: c.source})
 		code, text := explanation(m)

@@ -7,6 +7,7 @@ package longhaul
 
 import (
 	"context"
+	"slices"
 
 	"github.com/coredns/coredns/plugin"
 	"github.com/coredns/coredns/plugin/metrics"
@@ -72,6 +73,7 @@ func (l *Longhaul) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Ms
 
 // serveListed serves a query for the addresses or HTTPS records of a listed name.
 func (l *Longhaul) serveListed(ctx context.Context, w dns.ResponseWriter, r *dns.Msg, key *names.Key) (int, error) {
+	explained := wantsExplanation(w, r)
 	query := queryOf(w, r)
 	counts := l.counts.of(metrics.WithServer(ctx))
 	proxies, left := l.proxy.now()
@@ -81,7 +83,6 @@ func (l *Longhaul) serveListed(ctx context.Context, w dns.ResponseWriter, r *dns
 	} else if bypassed {
 		left = steer.LeftClient
 	}
-	explained := wantsExplanation(w, r)
 	if left != 0 && scope == nil && !explained {
 		counts.count(query.Question.Qtype, left)
 		return plugin.NextOrFailure(l.Name(), l.Next, ctx, w, r)
@@ -125,10 +126,20 @@ func (l *Longhaul) serveListed(ctx context.Context, w dns.ResponseWriter, r *dns
 	return rcode, err
 }
 
-// wantsExplanation reports whether the response may say why: to programs of this machine that send EDNS, such as dig and
-// `longhaul explain`. Other clients need no bytes of it.
+// explainOption is the option of EDNS, in the range for local use (RFC 6891 section 9), with which a program of this machine
+// asks why: `longhaul explain` and `dig +ednsopt=65053` send it.
+const explainOption = 65053
+
+// wantsExplanation reports whether the response shall say why, and takes the option out of the query. Other machines learn
+// nothing.
 func wantsExplanation(w dns.ResponseWriter, r *dns.Msg) bool {
-	return r.IsEdns0() != nil && sourceOf(w.RemoteAddr()).IsLoopback()
+	opt := r.IsEdns0()
+	if opt == nil {
+		return false
+	}
+	options := len(opt.Option)
+	opt.Option = slices.DeleteFunc(opt.Option, func(o dns.EDNS0) bool { return o.Option() == explainOption })
+	return len(opt.Option) < options && sourceOf(w.RemoteAddr()).IsLoopback()
 }
 
 // queryOf is what the policy sees of a query. It is made before any other plugin gets the message.

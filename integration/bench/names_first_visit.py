@@ -32,6 +32,7 @@ PAGES = {"light": "cnn", "heavy": "median-2025"}
 BOUNDS = {"first_visit": {"light": 0.69, "heavy": 0.57}, "second_day": {"light": 0.47, "heavy": 0.39}}
 TARGETS = [at_most(f"{what}_{page}", bound) for what, bounds in BOUNDS.items() for page, bound in bounds.items()]
 ROUNDS, QUICK_ROUNDS = 3, 1
+QUICK_PAGES = ["light"]
 LIMIT_S = 90
 """After this time, a page counts as broken."""
 NIGHT_S = 8 * 3600
@@ -73,16 +74,19 @@ class PairOfInit(LinkContender):
 
 def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]:
     """Loads both pages in rounds. Returns the ratios, and all loads."""
-    pages = {size: make_page(page_table(name)) for size, name in PAGES.items()}
+    wanted = QUICK_PAGES if quick else list(PAGES)
+    pages = [make_page(page_table(PAGES[size])) for size in wanted]
     runs: list[Run] = []
     # A bed tries its contenders before any load, which looks up a name. So the pairs are not among them.
     ways: list[LinkContender] = [Direct(), PairOfInit(FIRST), PairOfInit(SECOND)]
-    with standing(folder, link(LINK), list(pages.values()), ways[:1], seed=1, weighed=False) as bed:
+    with standing(folder, link(LINK), pages, ways[:1], seed=1, weighed=False) as bed:
         for number in range(QUICK_ROUNDS if quick else ROUNDS):
-            for page in pages.values():
+            for page in pages:
                 runs += [visit(bed, page, way, number) for way in ways]
     print(rows(runs), flush=True)
-    return figures_of(runs), [{**run.as_dict(), "steps": []} for run in runs]
+    for size in PAGES.keys() - wanted:
+        print(f"no figure of the {size} page: a quick run does not load it", flush=True)
+    return figures_of(runs, wanted), [{**run.as_dict(), "steps": []} for run in runs]
 
 
 def visit(bed: LinkBed, page: Page, way: LinkContender, number: int) -> Run:
@@ -101,16 +105,16 @@ def check_way(run: Run, hosts: int) -> None:
         raise RuntimeError(f"{run.contender}: {run.dns_queries} queries of {hosts} hosts crossed the link as datagrams")
 
 
-def figures_of(runs: list[Run]) -> dict[str, float | None]:
-    """Returns the ratio of each way to the direct loads, round by round."""
-    figures: dict[str, float | None] = {}
-    for way in (FIRST, SECOND):
-        for size, page in PAGES.items():
-            pairs = [(ours, theirs) for ours, theirs in rounds_of(runs, page, way) if ours.complete and theirs.complete]
-            if not pairs:
-                print(f"{way}_{size}: no round has two whole loads", flush=True)
-            times = ([one.load_ms for one in loads] for loads in zip(*pairs, strict=True))
-            figures[f"{way}_{size}"] = ratio(*times) if pairs else None
+def figures_of(runs: list[Run], sizes: list[str]) -> dict[str, float | None]:
+    """Returns the ratio of each way to the direct loads, round by round. The pages that were not loaded have none."""
+    figures: dict[str, float | None] = {f"{way}_{size}": None for way in (FIRST, SECOND) for size in PAGES}
+    for name, way, size in [(f"{way}_{size}", way, size) for way in (FIRST, SECOND) for size in sizes]:
+        pairs = [pair for pair in rounds_of(runs, PAGES[size], way) if all(run.complete for run in pair)]
+        if pairs:
+            ours, theirs = ([one.load_ms for one in loads] for loads in zip(*pairs, strict=True))
+            figures[name] = ratio(ours, theirs)
+        else:
+            print(f"{name}: no round has two whole loads", flush=True)
     return figures
 
 
@@ -124,7 +128,7 @@ def rounds_of(runs: list[Run], page: str, way: str) -> Iterator[tuple[Run, Run]]
 def rows(runs: list[Run]) -> str:
     """Returns the table of medians."""
     lines = [["medians", "ms", "lowest", "highest", "TCP over the link", "kB down", "loads not whole"]]
-    for page in PAGES.values():
+    for page in dict.fromkeys(run.page for run in runs):
         for way in (DIRECT, FIRST, SECOND):
             every = [run for run in runs if (run.page, run.contender) == (page, way)]
             whole = [run for run in every if run.complete]

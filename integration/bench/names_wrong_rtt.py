@@ -109,8 +109,8 @@ def _add(seen: Seen, moment: str, lookups: list[Lookup]) -> None:
 
 
 def downloaded(folder: Path, line: Line) -> None:
-    """Downloads over http, to the end."""
-    answer = Curl(folder, line.clients).get(f"http://{HOST}/_/answer?size={DOWNLOAD_BYTES}", timeout_s=120)
+    """Downloads over http, to the end. No box can compress noise."""
+    answer = Curl(folder, line.clients).get(f"http://{HOST}/_/answer?body=noise&size={DOWNLOAD_BYTES}", timeout_s=120)
     if len(answer.body) != DOWNLOAD_BYTES:
         raise RuntimeError(f"a download beside the lookups: status {answer.status}, {len(answer.body)} bytes")
 

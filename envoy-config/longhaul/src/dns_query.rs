@@ -4,12 +4,13 @@
 //! UDP first, TCP for a truncated response (RFC 7766, section 5), the next resolver on SERVFAIL and REFUSED. IPv6
 //! addresses count for a name without an IPv4 address.
 
+use std::borrow::Cow;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use rustls::crypto::ring;
-use simple_dns::rdata::{OPT, RData};
+use simple_dns::rdata::{OPT, OPTCode, RData};
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, TYPE};
 use ureq::config::Config;
 
@@ -21,6 +22,8 @@ const TRIES: usize = 2;
 const EDNS_BYTES: u16 = 1232;
 /// The option of EDNS for extended errors (RFC 8914).
 const EXTENDED_ERROR: u16 = 15;
+/// The option that requests the outcome from the DNS of this machine (`explainOption` in `coredns-plugin`).
+const EXPLAIN: u16 = 65_053;
 
 /// The reason why a name has no address.
 #[derive(Debug, thiserror::Error)]
@@ -183,7 +186,8 @@ pub(crate) struct Explained {
 /// There is no response, or one that cannot be read.
 pub(crate) fn explained(own: SocketAddr, name: &str) -> Result<Explained, Failure> {
     let mut packet = new_query(identifier()?, name, TYPE::A).ok_or(Failure::Malformed)?;
-    *packet.opt_mut() = Some(OPT { opt_codes: Vec::new(), udp_packet_size: EDNS_BYTES, version: 0 });
+    let asks = OPTCode { code: EXPLAIN, data: Cow::Borrowed(&[]) };
+    *packet.opt_mut() = Some(OPT { opt_codes: vec![asks], udp_packet_size: EDNS_BYTES, version: 0 });
     let query = packet.build_bytes_vec().map_err(|_| Failure::Malformed)?;
     let loopback: IpAddr = if own.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
     let ask = || {
