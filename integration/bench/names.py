@@ -102,4 +102,4 @@ def ready() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(parts.measure("names", PARTS, TARGETS, parts.parser("names", __doc__, PARTS).parse_args(), ready))
+    sys.exit(parts.main("names", __doc__, PARTS, TARGETS, ready))

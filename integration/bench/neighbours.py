@@ -1,17 +1,17 @@
 """`make bench ONLY=neighbours`: clients that share a ship's link. Writes target/bench/neighbours.json.
 
 A pair with equal shares runs beside one with `link.fill: off`. The clients are light ones, because browsers load pages
-at their own pace. QUICK=1 loads each page once. The bench needs root, because the bed consists of network namespaces.
+at their own pace. QUICK=1 loads each page once, and `ARGS=--part=fair` runs one part. The bench needs root, because the
+bed consists of network namespaces.
 """
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import os
-import signal
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,11 +19,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.host.artifacts import Missing, need_root, scratch
+from bench import parts
+from harness.host.artifacts import need_root
 from harness.host.processes import end_with_parent
-from harness.host.usage import description
 from harness.lab.neighbours import BULK, CLIENTS, SERVERS, NeighbourBed, jain, light_page, neighbour_bed
-from harness.results.figures import at_least, at_most, verdicts, write
+from harness.results.figures import at_least, at_most
 
 TARGETS = [
     at_least("jain_http", 0.93),
@@ -43,29 +43,31 @@ HEAD_START_S = 8
 """The time for which downloads run alone."""
 
 
-def main() -> int:
-    """Measures and prints everything."""
-    results = scratch("bench") / "neighbours.json"
-    try:
-        need_root()
-    except Missing as reason:
-        print(f"skipped: {reason}")
-        write(results, {}, skipped=str(reason))
-        return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+def unshared(folder: Path, _: argparse.Namespace) -> tuple[parts.Figures, Any]:
+    """A pair that shares nothing."""
+    return measured(folder, "unshared", "_unshared")
+
+
+def fair(folder: Path, _: argparse.Namespace) -> tuple[parts.Figures, Any]:
+    """A pair that gives equal shares."""
+    return measured(folder, "fair", "")
+
+
+def measured(folder: Path, way: str, suffix: str) -> tuple[parts.Figures, Any]:
+    """Returns the figures of one way, and the number of loads of each page."""
+    with neighbour_bed(folder, way) as bed:
+        figures = {f"{name}{suffix}": value for name, value in of(bed).items()}
+    print("\n".join(f"{name:<50} {value:.3g}" for name, value in figures.items()), flush=True)
+    return dict(figures), {"loads": LOADS}
+
+
+PARTS: dict[str, parts.Part] = {"unshared": unshared, "fair": fair}
+
+
+def ready() -> None:
+    """Looks for what all parts need."""
+    need_root()
     end_with_parent()
-    figures: dict[str, float | None] = {}
-    with tempfile.TemporaryDirectory(prefix="lh-neighbours-") as folder:
-        for way, suffix in (("unshared", "_unshared"), ("fair", "")):
-            (home := Path(folder) / way).mkdir()
-            with neighbour_bed(home, way) as bed:
-                figures |= {f"{name}{suffix}": value for name, value in of(bed).items()}
-    print(f"{verdicts(figures, TARGETS)}\n")
-    for name, value in figures.items():
-        print(f"{name:<50} {value:.3g}")
-    print(f"\nwritten to {results}")
-    write(results, figures, TARGETS, machine=description(), loads=LOADS)
-    return 0
 
 
 def of(bed: NeighbourBed) -> dict[str, float]:
@@ -113,4 +115,4 @@ def pages_beside_downloads(bed: NeighbourBed, fresh: Iterator[str], *, tls: bool
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(parts.main("neighbours", __doc__, PARTS, TARGETS, ready))

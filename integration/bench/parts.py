@@ -28,6 +28,13 @@ def parser(bench: str, about: str | None, parts: Iterable[str]) -> argparse.Argu
     return made
 
 
+def main(
+    bench: str, about: str | None, parts: Mapping[str, Part], targets: list[Target], ready: Callable[[], None]
+) -> int:
+    """Runs a bench without options of its own. Returns the status of the process."""
+    return measure(bench, parts, targets, parser(bench, about, parts).parse_args(), ready)
+
+
 def results_of(bench: str) -> Path:
     """Returns the file of a run of all parts."""
     return scratch("bench") / f"{bench}.json"

@@ -86,7 +86,7 @@ BENCHES = {
         "integration/bench", "neighbours.py", (sys.executable, "neighbours.py"),
     ),
     "names": Bench(
-        "(root) names that clients resolve at a box: pages that break because names share an address",
+        "(root) names that clients resolve at a box: lookups, their memory, first visits, and pages that break",
         "integration/bench", "names.py", (sys.executable, "names.py"),
     ),
     "bundling": Bench(

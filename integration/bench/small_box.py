@@ -6,26 +6,27 @@ ground on a metered link, every 30 minutes. The bench needs root, because the be
 
 from __future__ import annotations
 
+import argparse
 import os
-import signal
 import sys
-import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench import parts
 from harness.boxes.desk import desk_in
 from harness.boxes.pair import Ends, Pair, pair
 from harness.boxes.pep import Pep
-from harness.host.artifacts import Missing, need_root, scratch
+from harness.host.artifacts import need_root
 from harness.host.processes import end_with_parent
-from harness.host.usage import cpu_seconds, description, resident_kib
+from harness.host.usage import cpu_seconds, resident_kib
 from harness.lab import links
 from harness.lab.line import FAR, NEAR_HOME, Line
 from harness.net.topology import RESOLVER
 from harness.origins.program import Origins, Site
-from harness.results.figures import at_most, verdicts, write
+from harness.results.figures import at_most
 
 TARGETS = [
     at_most("metered_idle_hour_kb", 60),
@@ -39,30 +40,29 @@ SETTLE_S = 30
 """The connections of the pools are open long before."""
 
 
-def main() -> int:
-    """Measures and prints everything."""
-    results = scratch("bench") / "small-box.json"
-    try:
-        need_root()
-    except Missing as reason:
-        print(f"skipped: {reason}")
-        write(results, {}, skipped=str(reason))
-        return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+def free(folder: Path, _: argparse.Namespace) -> tuple[parts.Figures, Any]:
+    """A pair over a link without a price."""
+    return idle_pair(folder, "free"), {"sample_s": SAMPLE_S["free"]}
+
+
+def metered(folder: Path, _: argparse.Namespace) -> tuple[parts.Figures, Any]:
+    """A pair over a link with a price for each byte."""
+    return idle_pair(folder, "metered"), {"sample_s": SAMPLE_S["metered"]}
+
+
+def edge(folder: Path, _: argparse.Namespace) -> tuple[parts.Figures, Any]:
+    """One box."""
+    return idle_edge(folder), {"sample_s": SETTLE_S}
+
+
+PARTS: dict[str, parts.Part] = {"free": free, "metered": metered, "edge": edge}
+
+
+def ready() -> None:
+    """Looks for what all parts need, and leaves one core for everything, also for those who count the cores."""
+    need_root()
     end_with_parent()
-    machine = description()
-    # One core for everything, also for those who count the cores.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
-    figures: dict[str, float | None] = {}
-    with tempfile.TemporaryDirectory(prefix="lh-small-box-") as folder:
-        for price in ("free", "metered"):
-            (home := Path(folder) / price).mkdir()
-            figures |= idle_pair(home, price)
-        (home := Path(folder) / "edge").mkdir()
-        figures |= idle_edge(home)
-    print(f"{verdicts(figures, TARGETS)}\n\nwritten to {results}")
-    write(results, figures, TARGETS, machine=machine, sample_s=SAMPLE_S)
-    return 0
 
 
 def idle_pair(folder: Path, price: str) -> dict[str, float | None]:
@@ -112,4 +112,4 @@ def rss_mib(pep: Pep) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(parts.main("small-box", __doc__, PARTS, TARGETS, ready))
