@@ -121,7 +121,7 @@ def set_mtu(ship: Ship, found: str) -> None:
     """Writes the size that the words name at both ends."""
     value = re.findall(r"\d{3,4}", found)[-1]
     for machine in (ship.ship, ship.ground):
-        ship.edit(machine, "up: 5mbit }", f"up: 5mbit, mtu: {value} }}")
+        ship.edit(machine, "up: 5mbit", f"up: 5mbit, mtu: {value}")
     time.sleep(1)
     # The edit stays until the hop is gone. Those edits are undone last.
 
