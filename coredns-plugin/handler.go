@@ -87,13 +87,19 @@ func (l *Longhaul) serveListed(ctx context.Context, w dns.ResponseWriter, r *dns
 		counts.count(query.Question.Qtype, left)
 		return plugin.NextOrFailure(l.Name(), l.Next, ctx, w, r)
 	}
+	respond := func(answer *dns.Msg, verdict steer.Verdict) error {
+		counts.count(query.Question.Qtype, verdict)
+		if scope != nil {
+			answer = steer.WithScope(answer, scope)
+		}
+		if explained {
+			answer = steer.Explained(answer, verdict)
+		}
+		return w.WriteMsg(answer)
+	}
 	if left == 0 && scope == nil {
 		if answer, verdict := l.answerAtOnce(w, query); answer != nil {
-			counts.count(query.Question.Qtype, verdict)
-			if explained {
-				answer = steer.Explained(answer, verdict)
-			}
-			return dns.RcodeSuccess, w.WriteMsg(answer)
+			return dns.RcodeSuccess, respond(answer, verdict)
 		}
 	}
 	notes := left == 0
@@ -113,14 +119,7 @@ func (l *Longhaul) serveListed(ctx context.Context, w dns.ResponseWriter, r *dns
 	if notes {
 		l.noteTruth(query, truth)
 	}
-	counts.count(query.Question.Qtype, verdict)
-	if scope != nil {
-		answer = steer.WithScope(answer, scope)
-	}
-	if explained {
-		answer = steer.Explained(answer, verdict)
-	}
-	if writeErr := w.WriteMsg(answer); err == nil {
+	if writeErr := respond(answer, verdict); err == nil {
 		err = writeErr
 	}
 	return rcode, err
