@@ -1,6 +1,6 @@
 """`make bench ONLY=names`: names that clients resolve at a box. Writes target/bench/names.json.
 
-Each part is a function of `PARTS`. QUICK=1 takes fewer cases of each, and `ARGS=--part=coalescing` runs one part. Needs
+Each part is a module of `MODULES`. QUICK=1 takes fewer cases of each, and `ARGS=--part=coalescing` runs one part. Needs
 root and Chromium.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -29,68 +30,30 @@ from harness.host.processes import end_with_parent
 from harness.lab import boxes
 from harness.net import namespaces
 
-TARGETS = [
-    *names_coalescing.TARGETS,
-    *names_http_only.TARGETS,
-    *names_new.TARGETS,
-    *names_outage.TARGETS,
-    *names_second_day.TARGETS,
-    *names_wrong_rtt.TARGETS,
-    *names_memory.TARGETS,
-    *names_first_visit.TARGETS,
-]
-
-
-def coalescing(folder: Path, options: argparse.Namespace) -> tuple[parts.Figures, Any]:
-    """Pages of several names with one certificate."""
-    return names_coalescing.measure(folder, quick=options.quick)
-
-
-def http_only(folder: Path, options: argparse.Namespace) -> tuple[parts.Figures, Any]:
-    """First visits of hosts that refuse TLS."""
-    return names_http_only.measure(folder, quick=options.quick)
-
-
-def new_names(folder: Path, options: argparse.Namespace) -> tuple[parts.Figures, Any]:
-    """Many new names at once."""
-    return names_new.measure(folder, quick=options.quick)
-
-
-def outage(folder: Path, options: argparse.Namespace) -> tuple[parts.Figures, Any]:
-    """A new name after an outage."""
-    return names_outage.measure(folder, quick=options.quick)
-
-
-def second_day(folder: Path, options: argparse.Namespace) -> tuple[parts.Figures, Any]:
-    """Yesterday's names after a night with a restart."""
-    return names_second_day.measure(folder, quick=options.quick)
-
-
-def rtt_third(folder: Path, options: argparse.Namespace) -> tuple[parts.Figures, Any]:
-    """Names by a pair whose files state a wrong round trip."""
-    return names_wrong_rtt.measure(folder, quick=options.quick)
-
-
-def memory(folder: Path, options: argparse.Namespace) -> tuple[parts.Figures, Any]:
-    """Memory that remembered names take."""
-    return names_memory.measure(folder, quick=options.quick)
-
-
-def first_visit(folder: Path, options: argparse.Namespace) -> tuple[parts.Figures, Any]:
-    """Pages on the first day and on the second."""
-    return names_first_visit.measure(folder, quick=options.quick)
-
-
-PARTS: dict[str, parts.Part] = {
-    "coalescing": coalescing,
-    "http-only": http_only,
-    "new-names": new_names,
-    "outage": outage,
-    "second-day": second_day,
-    "rtt-third": rtt_third,
-    "memory": memory,
-    "first-visit": first_visit,
+MODULES = {
+    "coalescing": names_coalescing,
+    "http-only": names_http_only,
+    "new-names": names_new,
+    "outage": names_outage,
+    "second-day": names_second_day,
+    "rtt-third": names_wrong_rtt,
+    "memory": names_memory,
+    "first-visit": names_first_visit,
 }
+"""The module of each part. It has the targets of its figures, and `measure`."""
+TARGETS = [target for module in MODULES.values() for target in module.TARGETS]
+
+
+def part(module: ModuleType) -> parts.Part:
+    """Returns the part that a module measures."""
+
+    def measure(folder: Path, options: argparse.Namespace) -> tuple[parts.Figures, Any]:
+        return module.measure(folder, quick=options.quick)
+
+    return measure
+
+
+PARTS = {name: part(module) for name, module in MODULES.items()}
 
 
 def ready() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bench.names_pairs import Way
+from harness.boxes.pair import Pair
 from harness.boxes.pep import Pep, parse_metrics
 
 METRICS = "http://127.0.0.1:9153/metrics"
@@ -18,10 +19,15 @@ def counted(remote: Pep, metric: str, **labels: str) -> float:
     )
 
 
-def responses(way: Way) -> tuple[int, int]:
+def responses_by_way(both: Pair) -> dict[str, int]:
     """Returns the responses that came to a remote by streams of the pipe, and by connections of their own."""
+    metric = "coredns_lookups_responses_total"
+    return {way: int(counted(both.remote, metric, way=way)) for way in ("stream", "connection")}
+
+
+def responses(way: Way) -> tuple[int, int]:
+    """Returns the same counts as numbers. Both are 0 without a pair."""
     if not way.pair:
         return 0, 0
-    metric = "coredns_lookups_responses_total"
-    by_stream, by_connection = (counted(way.pair.remote, metric, way=kind) for kind in ("stream", "connection"))
-    return int(by_stream), int(by_connection)
+    by_way = responses_by_way(way.pair)
+    return by_way["stream"], by_way["connection"]

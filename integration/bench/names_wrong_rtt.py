@@ -17,8 +17,7 @@ from typing import Any
 
 from bench.names_pairs import pair_of_init, site_of
 from bench.names_queries import Lookup, Pace, look_up, questions
-from bench.names_remote import counted
-from harness.boxes.pair import Pair
+from bench.names_remote import responses_by_way
 from harness.clients.commands import Curl
 from harness.lab.line import Line
 from harness.lab.links import link
@@ -95,7 +94,7 @@ def lookups_on(folder: Path, changes: Mapping[str, str], rounds: int) -> Seen:
                 time.sleep(pause_s)
                 for _ in range(AFTER):
                     _add(seen, moment, look_up(line.clients, questions([next(fresh)])))
-        seen.by_way, seen.lost_packets = ways_of(both), lost_packets(line)
+        seen.by_way, seen.lost_packets = responses_by_way(both), lost_packets(line)
     if bool(changes) != bool(seen.lost_packets):
         raise RuntimeError(f"{seen.lost_packets} packets were lost on a link with {changes}")
     every = [one for lookups in seen.lookups.values() for one in lookups]
@@ -113,12 +112,6 @@ def downloaded(folder: Path, line: Line) -> None:
     answer = Curl(folder, line.clients).get(f"http://{HOST}/_/answer?body=noise&size={DOWNLOAD_BYTES}", timeout_s=120)
     if len(answer.body) != DOWNLOAD_BYTES:
         raise RuntimeError(f"a download beside the lookups: status {answer.status}, {len(answer.body)} bytes")
-
-
-def ways_of(both: Pair) -> dict[str, int]:
-    """Returns the responses by streams and by connections."""
-    metric = "coredns_lookups_responses_total"
-    return {way: int(counted(both.remote, metric, way=way)) for way in ("stream", "connection")}
 
 
 def lost_packets(line: Line) -> int:
