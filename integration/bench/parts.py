@@ -15,6 +15,7 @@ from typing import Any
 from harness.host.artifacts import Missing, scratch
 from harness.host.usage import description
 from harness.results.figures import Target, verdicts, write
+from harness.results.provenance import built_commit
 
 Figures = dict[str, float | None]
 Part = Callable[[Path, argparse.Namespace], tuple[Figures, Any]]
@@ -35,9 +36,9 @@ def main(
     return measure(bench, parts, targets, parser(bench, about, parts).parse_args(), ready)
 
 
-def results_of(bench: str) -> Path:
-    """Returns the file of a run of all parts."""
-    return scratch("bench") / f"{bench}.json"
+def results_of(bench: str, chosen: list[str] | None) -> Path:
+    """Returns the file of a run of the chosen parts, or of all. The results of one part never replace those of all."""
+    return scratch("bench") / f"{'-'.join([bench, *(chosen or [])])}.json"
 
 
 def measure(
@@ -52,7 +53,7 @@ def measure(
     options.quick = bool(os.environ.get("QUICK"))
     # Exits through every context manager, so that nothing of a bed remains.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    results = results_of(bench)
+    results = results_of(bench, options.part)
     try:
         ready()
     except Missing as reason:
@@ -71,9 +72,7 @@ def measure(
         figures |= found
         print(f"-- {name}, {time.monotonic() - began_s:.0f} s: {found}", flush=True)
     print(f"\n{verdicts(figures, targets)}\n")
-    # The results of one part would replace those of all.
-    if options.part:
-        results = results.with_stem(f"{bench}-{'-'.join(options.part)}")
-    write(results, figures, targets, machine=machine, quick=options.quick, details=details)
+    origin = {"commit": built_commit(), "date": time.strftime("%Y-%m-%d", time.gmtime()), "machine": machine}
+    write(results, figures, targets, **origin, quick=options.quick, details=details)
     print(f"written to {results}")
     return 0
