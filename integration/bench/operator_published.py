@@ -29,12 +29,12 @@ def text(run: dict[str, Any]) -> str:
     ]
     for one in run["details"]["faults"]:
         seconds = [shown(one["seconds"].get(place)) for place in PLACES]
-        cure = f"`{one['cure']}`" if one["cure"] else "none"
+        cure = f"`` {one['cure']} ``" if one["cure"] else "none"
         again = shown(one["mended_s"]) if one["cure"] else ""
         lines.append(f"| {' | '.join((one['name'], *seconds, cure, again))} |")
     origin = (
-        f"`make bench ONLY=operator` measured this on {run['date']} at commit `{run['commit']}`.\n"
+        f"`make bench ONLY=operator ARGS=--part=faults` measured this on {run['date']} at commit `{run['commit']}`.\n"
         f"Machine: {run['machine']}.\n"
-        f"A dash is a fault without a name, or a pair that did not work again within {MENDED_S} s."
+        f"A dash is a fault without a name (a service that did not start has no status), or a pair that did not work again within {MENDED_S} s."
     )
     return "\n".join([*lines, "", origin, ""])
