@@ -9,7 +9,7 @@ use super::diagnostic::{Place, Problem};
 use super::names::Host;
 use super::read::Draft;
 use super::settings::{
-    Acme, Cache, Dns, DnsMode, ImagesWish, Intercept, Level, Listen, Proxy, Role, TargetWish, Termination, Upstream,
+    Acme, Cache, CacheEngine, Dns, DnsMode, ImagesWish, Intercept, Level, Listen, Proxy, Role, TargetWish, Termination, Upstream,
 };
 use super::sockets::{Family, overlap, reaches};
 use super::yaml::{Node, NodeValue};
@@ -283,6 +283,18 @@ fn images_without_cache(places: &Places<'_>, draft: &Draft, problems: &mut Vec<P
             )
             .and(places.of(&["cache"]), "is off, or belongs to another proxy")
             .help("set `cache.dir`, or write `images: off`"),
+        );
+    }
+    let objects = matches!(draft.cache, Some(Cache::Disk { engine: CacheEngine::Objects, .. }));
+    if wanted && objects {
+        problems.push(
+            Problem::error(
+                "`page.images` needs `cache.engine: envoy`",
+                places.of(&["page", "images"]),
+                "longhaul-objects does not recode images",
+            )
+            .and(places.of(&["cache", "engine"]), "set here")
+            .help("remove `engine: objects`, or write `images: off`"),
         );
     }
 }

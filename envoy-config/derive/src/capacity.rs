@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use longhaul_config::units::Bytes;
-use longhaul_config::{Cache, Settings, Workers};
+use longhaul_config::{Cache, CacheEngine, Settings, Workers};
 
 use super::cgroup::CgroupLimits;
 use super::host::HostFacts;
@@ -105,8 +105,9 @@ fn urls(settings: &Settings, heap: &Reasoned<Bytes>, open_files: Option<u64>) ->
         reason: format!("a quarter of the heap of {}, at {URL} each", heap.value),
     };
     let given = settings.limits.urls.map(|value| Reasoned { value, reason: "`limits.urls`".to_owned() });
-    // Without a cache on disk, no file is open.
-    let in_files = matches!(settings.cache, Cache::Disk { .. }).then(|| files(settings.limits.connections, open_files));
+    // Without Envoy's cache, no file is open.
+    let of_envoy = matches!(settings.cache, Cache::Disk { engine: CacheEngine::Envoy { .. }, .. });
+    let in_files = of_envoy.then(|| files(settings.limits.connections, open_files));
     // Of equal ones the first: what the operator wrote.
     let bounds = [given, in_files.map(|files| Reasoned { value: count(files.value), reason: files.reason })];
     bounds.into_iter().flatten().chain([in_heap.clone()]).min_by_key(|bound| bound.value).unwrap_or(in_heap)

@@ -35,7 +35,10 @@ pub struct Artifacts {
     /// The sockets at which the processes of this box meet.
     pub near: NearSockets,
     /// The sockets of the program that recodes images. None: there is no program, and images stay as they are.
-    pub images: Option<ImageSockets>,
+    pub images: Option<ProgramSockets>,
+    /// The sockets of the program that caches objects. None: there is no program, and nothing is cached where
+    /// `cache.engine` is `objects`.
+    pub objects: Option<ProgramSockets>,
     /// The folder that a file is moved into after each renewal of a certificate or key. `longhaul run` does so.
     ///
     /// None: Envoy watches the folder of each certificate, for use without `longhaul run`. Move a renewed file into
@@ -69,22 +72,23 @@ impl Artifacts {
     pub const DEBIAN_CA_BUNDLE: &str = "/etc/ssl/certs/ca-certificates.crt";
 }
 
-/// The Unix sockets between Envoy and the program that recodes images.
+/// The Unix sockets between Envoy and a program beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImageSockets {
-    /// The program's, for Envoy's requests for images.
+pub struct ProgramSockets {
+    /// The program's, for Envoy's requests.
     pub program: PathBuf,
     /// Envoy's, for the program's requests to origins.
     pub origins: PathBuf,
 }
 
-impl ImageSockets {
+impl ProgramSockets {
     /// The longest path of a Unix socket, in bytes: `sun_path` of unix(7) without its end.
     const LONGEST: usize = 107;
 
-    /// Returns the sockets in `folder`. None if their paths are too long for sockets.
-    pub fn below(folder: &Path) -> Option<Self> {
-        let this = Self { program: folder.join("images.sock"), origins: folder.join("origins.sock") };
+    /// Returns the sockets of the program `name` in `folder`. None if their paths are too long for sockets.
+    pub fn below(folder: &Path, name: &str) -> Option<Self> {
+        let socket = |end: &str| folder.join(format!("{name}{end}.sock"));
+        let this = Self { program: socket(""), origins: socket("-origins") };
         let fits = |path: &PathBuf| path.as_os_str().len() <= Self::LONGEST;
         (fits(&this.program) && fits(&this.origins)).then_some(this)
     }
@@ -139,7 +143,7 @@ impl NativeModule {
     /// Returns the socket in `folder`. None if its path is too long for a socket.
     pub fn calls_below(folder: &Path) -> Option<PathBuf> {
         let socket = folder.join("calls.sock");
-        (socket.as_os_str().len() <= ImageSockets::LONGEST).then_some(socket)
+        (socket.as_os_str().len() <= ProgramSockets::LONGEST).then_some(socket)
     }
 }
 

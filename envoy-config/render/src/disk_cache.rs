@@ -1,6 +1,6 @@
 //! The bounds of Envoy's disk cache, computed from the size that the operator configures.
 
-use longhaul_config::Cache;
+use longhaul_config::{Cache, CacheEngine};
 use longhaul_config::units::Bytes;
 use serde::Serialize;
 
@@ -28,8 +28,8 @@ impl DiskCache {
     /// Returns None without a disk cache.
     pub(super) fn of(cache: &Cache) -> Option<Self> {
         match cache {
-            Cache::Off | Cache::Parents(_) => None,
-            Cache::Disk { dir, size, .. } => Some(Self {
+            Cache::Off | Cache::Parents(_) | Cache::Disk { engine: CacheEngine::Objects, .. } => None,
+            Cache::Disk { dir, size, engine: CacheEngine::Envoy { .. } } => Some(Self {
                 dir: dir.display().to_string(),
                 max_bytes: size.0,
                 max_entries: (size.0 / BYTES_PER_ENTRY).max(LEAST_ENTRIES),

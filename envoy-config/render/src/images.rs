@@ -5,7 +5,7 @@ use longhaul_config::Settings;
 use longhaul_derive::Derived;
 use serde::Serialize;
 
-use super::artifacts::{Artifacts, ImageSockets};
+use super::artifacts::{Artifacts, ProgramSockets};
 use super::engine::RenderError;
 
 /// The name of the program's configuration in the tree.
@@ -26,7 +26,7 @@ pub(super) struct Images {
 }
 
 impl Images {
-    pub(super) fn of(sockets: &ImageSockets) -> Self {
+    pub(super) fn of(sockets: &ProgramSockets) -> Self {
         Self {
             program: sockets.program.display().to_string(),
             origins: sockets.origins.display().to_string(),
@@ -37,13 +37,13 @@ impl Images {
 }
 
 /// Returns the sockets, if images are recoded on this box.
-pub(super) fn sockets<'a>(derived: &Derived, artifacts: &'a Artifacts) -> Option<&'a ImageSockets> {
+pub(super) fn sockets<'a>(derived: &Derived, artifacts: &'a Artifacts) -> Option<&'a ProgramSockets> {
     // Only a request that is admitted has the path of a variant.
     artifacts.images.as_ref().filter(|_| derived.images.on && artifacts.admits())
 }
 
 /// Returns the program's configuration.
-pub(super) fn config(settings: &Settings, sockets: &ImageSockets) -> Result<String, RenderError> {
+pub(super) fn config(settings: &Settings, sockets: &ProgramSockets) -> Result<String, RenderError> {
     let (images, limits) = (&settings.images, &settings.limits.images);
     let config = Config {
         listen: sockets.program.clone(),

@@ -12,6 +12,7 @@
 //! | `rds/*.yaml` | routes | `upstream.map`, `tls.acme`, `proxy.secure_names` with `tls.acme` |
 //! | `ecds/guard.yaml` | what must not be reached | `upstream.ports`, `upstream.allow_private`, addresses |
 //! | `ecds/NAME.yaml` | a position of a filter in [`FILTERS`], and its configuration | the settings that the configuration holds, a new module |
+//! | `objects.json` | the configuration of `longhaul-objects` | `cache.engine`, `cache.dir`, `cache.size` |
 //! | `images.json` | the configuration of `longhaul-images` | `page.images`, `limits.image_*` |
 //! | `parent/*` | access lists for Squid and Traffic Server as `cache.parent` | the guard's ranges |
 //! | `sds/*.yaml` | certificates | `tls.terminate`, `split.cert` |
@@ -32,18 +33,20 @@ mod gateway;
 mod guard;
 pub mod host;
 mod images;
+mod objects;
 mod parent;
 mod tree;
 mod view;
 
 pub use {
-    artifacts::{Artifacts, ImageSockets, Modules, NativeModule, NearSockets, WasmModule},
+    artifacts::{Artifacts, ProgramSockets, Modules, NativeModule, NearSockets, WasmModule},
     corefile::{CorefileContext, DNS_FAILURES, DnsFailure, corefile},
     engine::RenderError,
     filters::{FILTERS, Filter, url_rewrite::filter_config},
     gateway::{ControlPlane, Gateway, GatewayError, gateway},
     guard::{Guard, Refused},
     images::FILE as IMAGES_FILE,
+    objects::FILE as OBJECTS_FILE,
     tree::{ModuleCopy, RenderedTree},
     view::{
         PAGE_MARK,
@@ -82,6 +85,9 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
     }
     if let Some(sockets) = images::sockets(derived, artifacts) {
         tree.put(images::FILE, images::config(settings, sockets)?);
+    }
+    if let Some(config) = objects::config(settings, artifacts)? {
+        tree.put(objects::FILE, config);
     }
     if settings.acme.is_some() {
         tree.put("rds/challenges.yaml", engine.render("rds_challenges.yaml", &view)?);

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use crate::Fields;
 
 /// The largest number of seconds. A larger one counts as this one (RFC 9111 section 1.2.2).
-const MOST_SECONDS: u64 = 1 << 31;
+pub const MOST_SECONDS: u64 = 1 << 31;
 
 /// The argument of a directive, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ fn until_expiry(fields: &Fields<'_>) -> Option<u64> {
 }
 
 /// Reads a date (RFC 9110 section 5.6.7). Returns None if the field occurs more than once.
-fn date(fields: &Fields<'_>, name: &str) -> Option<SystemTime> {
+pub fn date(fields: &Fields<'_>, name: &str) -> Option<SystemTime> {
     let mut values = fields.all(name);
     let value = values.next().filter(|_| values.next().is_none())?;
     httpdate::parse_http_date(std::str::from_utf8(value).ok()?).ok()

@@ -8,12 +8,13 @@
 //! |---|---|---|
 //! | GET or HEAD, no part of a body | 9111 sections 3 and 3.3 | all |
 //! | a final status of the list | 9111 section 3 | [`Purpose::Cache`]: [`STORED`]; [`Purpose::Push`]: 200 |
+//! | the same, or one of [`STORED_IF_STATED`] with a freshness lifetime | 9111 section 3 | [`Purpose::Store`] |
 //! | no targeted field for another kind of cache (`CDN-Cache-Control`) | 9213 section 2.2 | all |
-//! | no `no-store` in the request or the response, no `private` | 9111 sections 5.2.1.5, 5.2.2.5, 5.2.2.7 | all |
+//! | no `no-store` in the request or the response, no `private` | 9111 sections 5.2.1.5, 5.2.2.5, 5.2.2.7 | all; `must-understand` overrides the response's `no-store` for [`Purpose::Store`] (5.2.2.3) |
 //! | no field by which the site recognises the client | stricter than 9111 section 7.3 | all |
 //! | with `Authorization`: `public`, `s-maxage` or `must-revalidate` | 9111 section 3.5 | all |
 //! | with `Cookie`: `public` or `s-maxage` | stricter than 9111 | all |
-//! | no `Vary`; [`Purpose::Push`] allows `Accept-Encoding` | 9111 section 4.1 | all |
+//! | no `Vary`; [`Purpose::Push`] allows `Accept-Encoding`, [`Purpose::Store`] all but `*` | 9111 section 4.1 | all |
 //! | no `no-cache` | 9111 section 5.2.2.4 | [`Purpose::Cache`] |
 //! | some of the stated freshness lifetime is left | 9111 section 4.2 | [`Purpose::Cache`] |
 
@@ -28,12 +29,14 @@ pub enum Purpose {
     Cache,
     /// Transfer to the next client of the same page within moments. The caller handles freshness.
     Push,
+    /// Storage in a cache that selects by `Vary`, validates stored responses and handles freshness itself.
+    Store,
 }
 
 /// The terms on which a response may be shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Freshness {
-    /// Remaining freshness lifetime in seconds. 0 occurs only with [`Purpose::Push`].
+    /// Remaining freshness lifetime in seconds. 0 does not occur with [`Purpose::Cache`].
     pub left: u64,
     /// True if the origin shares the response explicitly (`public`, `s-maxage`), also with clients that send cookies.
     pub public: bool,
@@ -74,6 +77,10 @@ labelled! {
 pub const STORED: [&[u8]; 12] =
     [b"200", b"203", b"204", b"300", b"301", b"308", b"404", b"405", b"410", b"414", b"451", b"501"];
 
+/// Statuses that [`Purpose::Store`] allows in addition, if the response states a freshness lifetime (RFC 9111 section 3).
+/// Others may concern one client (429), one request (412), or nothing that this list knows.
+pub const STORED_IF_STATED: [&[u8]; 9] = [b"302", b"303", b"307", b"400", b"403", b"500", b"502", b"503", b"504"];
+
 /// Fields by which a site recognises a client, or addresses a single client.
 const MARKS_THE_CLIENT: [&str; 7] = [
     "set-cookie",
@@ -102,30 +109,37 @@ pub fn shareable(
     let good_status = match purpose {
         Purpose::Cache => STORED.contains(&status),
         Purpose::Push => status == b"200",
+        Purpose::Store => {
+            let states_lifetime = || says("max-age") || says("s-maxage") || response.has("expires");
+            STORED.contains(&status) || (STORED_IF_STATED.contains(&status) && states_lifetime())
+        }
     };
+    // A status that is not understood is refused above the row of `no-store`.
+    let is_overridden = purpose == Purpose::Store && says("must-understand");
     let varies = match purpose {
         Purpose::Cache => response.has("vary"),
         Purpose::Push => response.items("vary").any(|item| !item.eq_ignore_ascii_case(b"accept-encoding")),
+        Purpose::Store => response.items("vary").any(|item| item == b"*"),
     };
     let rows = [
         (!matches!(request.get(":method").unwrap_or(b"GET"), b"GET" | b"HEAD"), Unshared::Method),
         (status == b"206" || request.has("range") || response.has("content-range"), Unshared::Partial),
         (!good_status, Unshared::Status),
         (response.has("cdn-cache-control"), Unshared::Targeted),
-        (says("no-store") || request.lists("cache-control", "no-store"), Unshared::NoStore),
+        ((says("no-store") && !is_overridden) || request.lists("cache-control", "no-store"), Unshared::NoStore),
         (says("private"), Unshared::Private),
         (MARKS_THE_CLIENT.iter().any(|name| response.has(name)), Unshared::SetCookie),
         (request.has("authorization") && !public && !says("must-revalidate"), Unshared::Authorization),
         (request.has("cookie") && !public, Unshared::Cookie),
         (varies, Unshared::Vary),
-        (purpose != Purpose::Push && says("no-cache"), Unshared::NoCache),
+        (purpose == Purpose::Cache && says("no-cache"), Unshared::NoCache),
     ];
     if let Some((_, why)) = rows.into_iter().find(|(applies, _)| *applies) {
         return Err(why);
     }
     let lifetime = cache_control::lifetime(response).unwrap_or(0);
     let left = if says("no-cache") { 0 } else { lifetime.saturating_sub(cache_control::age(response, now)) };
-    if left == 0 && purpose != Purpose::Push {
+    if left == 0 && purpose == Purpose::Cache {
         return Err(Unshared::NotFresh);
     }
     Ok(Freshness { left, public })
@@ -136,7 +150,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    const EVERY: [Purpose; 2] = [Purpose::Cache, Purpose::Push];
+    const EVERY: [Purpose; 3] = [Purpose::Cache, Purpose::Push, Purpose::Store];
 
     /// Sat, 21 Nov 2026 13:00:00 GMT
     fn now() -> SystemTime {
@@ -196,11 +210,15 @@ mod tests {
             &[("expires", "Sat, 21 Nov 2026 13:01:00 GMT")],
             &[("date", "Sat, 21 Nov 2026 13:02:00 GMT"), ("expires", "Sat, 21 Nov 2026 13:01:00 GMT")],
         ] {
-            assert_eq!(of(Purpose::Push, &[], response, now()).map(|fresh| fresh.left), Ok(0), "{response:?}");
+            for purpose in [Purpose::Push, Purpose::Store] {
+                assert_eq!(of(purpose, &[], response, now()).map(|fresh| fresh.left), Ok(0), "{response:?}");
+            }
             assert_eq!(of(Purpose::Cache, &[], response, now()), Err(Unshared::NotFresh), "{response:?}");
         }
         let revalidated = [("cache-control", "no-cache, max-age=60")];
-        assert_eq!(of(Purpose::Push, &[], &revalidated, now()).map(|fresh| fresh.left), Ok(0));
+        for purpose in [Purpose::Push, Purpose::Store] {
+            assert_eq!(of(purpose, &[], &revalidated, now()).map(|fresh| fresh.left), Ok(0));
+        }
         assert_eq!(of(Purpose::Cache, &[], &revalidated, now()), Err(Unshared::NoCache));
     }
 
@@ -212,7 +230,10 @@ mod tests {
             (&[("range", "bytes=0-1")], &[FRESH], Unshared::Partial),
             (&[], &[FRESH, (":status", "206")], Unshared::Partial),
             (&[], &[FRESH, ("content-range", "bytes 0-1/5")], Unshared::Partial),
-            (&[], &[FRESH, (":status", "302")], Unshared::Status),
+            (&[], &[FRESH, (":status", "429")], Unshared::Status),
+            (&[], &[FRESH, (":status", "304")], Unshared::Status),
+            (&[], &[(":status", "302")], Unshared::Status),
+            (&[], &[(":status", "503"), ("cache-control", "public")], Unshared::Status),
             (&[("cache-control", "no-store")], &[FRESH], Unshared::NoStore),
             (&[], &[FRESH, ("cache-control", "No-Store")], Unshared::NoStore),
             (&[], &[FRESH, ("cdn-cache-control", "no-store")], Unshared::Targeted),
@@ -224,8 +245,8 @@ mod tests {
             (&[("authorization", "Basic YTpi")], &[FRESH], Unshared::Authorization),
             (&[("cookie", "a=b")], &[FRESH], Unshared::Cookie),
             (&[("cookie", "a=b")], &[("cache-control", "must-revalidate, max-age=60")], Unshared::Cookie),
-            (&[], &[FRESH, ("vary", "accept-encoding, cookie")], Unshared::Vary),
             (&[], &[FRESH, ("vary", "*")], Unshared::Vary),
+            (&[], &[FRESH, ("vary", "accept-encoding, *")], Unshared::Vary),
         ] {
             for purpose in EVERY {
                 assert_eq!(of(purpose, request, response, now()), Err(why), "{purpose:?} {request:?} {response:?}");
@@ -237,25 +258,36 @@ mod tests {
     fn a_response_to_credentials_is_shared_if_the_origin_allows_it() {
         for word in ["public, max-age=60", "s-maxage=60"] {
             for request in [("cookie", "a=b"), ("authorization", "Basic YTpi")] {
-                let fresh = of(Purpose::Cache, &[request], &[("cache-control", word)], now());
-                assert_eq!(fresh, Ok(Freshness { left: 60, public: true }), "{word} {request:?}");
+                for purpose in EVERY {
+                    let fresh = of(purpose, &[request], &[("cache-control", word)], now());
+                    assert_eq!(fresh, Ok(Freshness { left: 60, public: true }), "{word} {request:?}");
+                }
             }
         }
         let word = [("cache-control", "must-revalidate, max-age=60")];
-        assert!(of(Purpose::Cache, &[("authorization", "Basic YTpi")], &word, now()).is_ok());
+        for purpose in EVERY {
+            assert!(of(purpose, &[("authorization", "Basic YTpi")], &word, now()).is_ok());
+        }
     }
 
     #[test]
-    fn purposes_differ_in_status_and_encoding() {
+    fn purposes_differ_in_status_variants_and_validation() {
         const FRESH: (&str, &str) = ("cache-control", "max-age=60");
-        for (response, cache, push) in [
-            (&[FRESH, (":status", "404")][..], true, false),
-            (&[FRESH, ("vary", "Accept-Encoding")], false, true),
-            (&[FRESH, ("content-encoding", "gzip")], true, true),
-            (&[("cache-control", "max-age=60, no-transform")], true, true),
+        for (response, expected) in [
+            (&[FRESH, (":status", "404")][..], [true, false, true]),
+            (&[(":status", "404")], [false, false, true]),
+            (&[FRESH, (":status", "302")], [false, false, true]),
+            (&[FRESH, (":status", "500")], [false, false, true]),
+            (&[FRESH, ("vary", "Accept-Encoding")], [false, true, true]),
+            (&[FRESH, ("vary", "accept-encoding, cookie")], [false, false, true]),
+            (&[FRESH, ("cache-control", "no-cache")], [false, true, true]),
+            (&[FRESH, ("content-encoding", "gzip")], [true, true, true]),
+            (&[("cache-control", "max-age=60, no-transform")], [true, true, true]),
+            (&[("cache-control", "max-age=60, no-store, must-understand")], [false, false, true]),
+            (&[("cache-control", "max-age=60, no-store, must-understand"), (":status", "418")], [false, false, false]),
         ] {
-            let is_shared = |purpose| of(purpose, &[], response, now()).is_ok();
-            assert_eq!((is_shared(Purpose::Cache), is_shared(Purpose::Push)), (cache, push), "{response:?}");
+            let is_shared = EVERY.map(|purpose| of(purpose, &[], response, now()).is_ok());
+            assert_eq!(is_shared, expected, "{response:?}");
         }
     }
 }

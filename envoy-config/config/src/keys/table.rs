@@ -292,6 +292,12 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key("cache.size", Size { min: MIB, max: 1 << 50 }, Is("1gib"), "the size of the cache on disk"),
     key(
+        "cache.engine",
+        Words(&["envoy", "objects"]),
+        Is("envoy"),
+        "`envoy`: Envoy's own cache. `objects`, a preview: the program [longhaul-objects](../filters/objects/README.md), with `Vary`, validation, ranges and stale responses. `page.images` is off with it",
+    ),
+    key(
         "cache.admit",
         Words(&["learned", "first"]),
         Is("learned"),

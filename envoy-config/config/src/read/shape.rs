@@ -8,7 +8,7 @@ use cache_admission::plain::{PlainField, Unfit};
 use crate::diagnostic::Problem;
 use crate::names::{Host, HostPort};
 use crate::reader::{Reader, Section, Setting};
-use crate::settings::{Cache, Compress, CompressionLevel, Level, Limits, Rewrite, RoleName, TargetWish};
+use crate::settings::{Cache, CacheEngine, Compress, CompressionLevel, Level, Limits, Rewrite, RoleName, TargetWish};
 use crate::yaml::NodeValue;
 
 pub(super) fn rewrite(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Rewrite> {
@@ -27,6 +27,13 @@ pub(super) fn rewrite(reader: &mut Reader, top: &Section<'_>, kind: RoleName) ->
     Some(Rewrite { level: level?, target: target?, exclude: exclude? })
 }
 
+/// The words of `cache.engine`.
+#[derive(Debug, Clone, Copy)]
+enum EngineWord {
+    Envoy,
+    Objects,
+}
+
 pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Cache> {
     if kind == RoleName::Remote {
         return Some(Cache::Off);
@@ -38,6 +45,9 @@ pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> O
     let dir = reader
         .optional(&section, "dir", |reader, setting| reader.path(setting, "a folder such as /var/cache/longhaul"));
     let size = reader.optional(&section, "size", Reader::size);
+    let engine = reader.optional(&section, "engine", |reader, setting| {
+        reader.word(setting, &[("envoy", EngineWord::Envoy), ("objects", EngineWord::Objects)])
+    });
     let admit = reader.optional(&section, "admit", |reader, setting| {
         reader.word(setting, &[("learned", Admit::Learned), ("first", Admit::First)])
     });
@@ -48,11 +58,27 @@ pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> O
     let parents = reader.optional(&section, "parent", |reader, setting| {
         if setting.is_off() { Some(None) } else { parents(reader, setting).map(Some) }
     });
-    let (dir, size, admit, plain_fields) = (dir?, size?, admit?, plain_fields?);
+    let (dir, size, engine, admit, plain_fields) = (dir?, size?, engine?, admit?, plain_fields?);
     // A ground stores objects in br, which an edge would send to clients that do not accept it.
     let dir = if kind == RoleName::Ground { dir.join("ground") } else { dir };
-    let Some(parents) = parents? else { return Some(Cache::Disk { dir, size, admit, plain_fields }) };
-    for unused in ["dir", "size", "admit", "plain_fields"].into_iter().filter_map(|key| section.get(key)) {
+    let Some(parents) = parents? else {
+        let engine = match engine {
+            EngineWord::Envoy => CacheEngine::Envoy { admit, plain_fields },
+            EngineWord::Objects => CacheEngine::Objects,
+        };
+        if engine == CacheEngine::Objects {
+            for unused in ["admit", "plain_fields"].into_iter().filter_map(|key| section.get(key)) {
+                let problem = Problem::warning(
+                    format!("`{}` has no effect with `cache.engine: objects`", unused.name),
+                    unused.place(),
+                    "not used",
+                );
+                reader.problems.push(problem.help("remove it: this cache stores from the first request on, by `Vary`"));
+            }
+        }
+        return Some(Cache::Disk { dir, size, engine });
+    };
+    for unused in ["dir", "size", "engine", "admit", "plain_fields"].into_iter().filter_map(|key| section.get(key)) {
         let mut problem = Problem::warning(
             format!("`{}` has no effect beside `cache.parent`", unused.name),
             unused.place(),

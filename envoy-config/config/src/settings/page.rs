@@ -58,20 +58,32 @@ pub enum TargetWish {
 pub enum Cache {
     /// No cache.
     Off,
-    /// Envoy's own cache on disk.
+    /// A cache of this box on disk.
     Disk {
         /// The folder, absolute.
         dir: PathBuf,
         /// The size.
         size: Bytes,
+        /// The cache that uses the folder.
+        engine: CacheEngine,
+    },
+    /// Existing caching proxies replace the origin, at least one and each once. Each URL has its own among them. They
+    /// have addresses, because Envoy connects to them for every object.
+    Parents(Vec<SocketAddr>),
+}
+
+/// The cache that stores objects on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CacheEngine {
+    /// Envoy's filter `cache_v2`, with the filter cache-admission around it.
+    Envoy {
         /// The condition on which a URL is admitted.
         admit: Admit,
         /// Request fields that change no response. They keep no request from the cache.
         plain_fields: Vec<PlainField>,
     },
-    /// Existing caching proxies replace the origin, at least one and each once. Each URL has its own among them. They
-    /// have addresses, because Envoy connects to them for every object.
-    Parents(Vec<SocketAddr>),
+    /// The program `longhaul-objects` beside Envoy.
+    Objects,
 }
 
 /// Compression of responses to clients.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_config::{Acme, Cache, Loaded};
 use longhaul_derive::{HostFacts, derive};
-use longhaul_render::{ControlPlane, Gateway, GatewayError, ImageSockets, NearSockets, RenderedTree, gateway};
+use longhaul_render::{ControlPlane, Gateway, GatewayError, ProgramSockets, NearSockets, RenderedTree, gateway};
 
 use super::{ConfigFile, Outcome, REFUSED, access_log, fail, load_or_refuse, print};
 use crate::run::{Destination, Generation, Level, RunContext, SERVICE_FOLDER, filters, native_place, say, write_tree};
@@ -99,7 +99,8 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         dns_ready: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), READY_PORT),
         resolver: SocketAddr::new(Ipv4Addr::LOCALHOST.into(), RESOLVER_PORT),
         near: NearSockets::CUSTOMARY,
-        images: ImageSockets::below(&root),
+        images: ProgramSockets::below(&root, "images"),
+        objects: ProgramSockets::below(&root, "objects"),
         renewals: None,
         access_log: Destination::wished(&loaded.settings.log, log.as_ref(), Path::new(SERVICE_FOLDER)),
         marks_pages: false,

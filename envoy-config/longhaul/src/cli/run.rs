@@ -35,6 +35,12 @@ pub(super) struct Arguments {
         help = "The program that recodes images [default: $LONGHAUL_IMAGES, or longhaul-images beside this program]"
     )]
     images: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "PATH",
+        help = "The program that caches objects [default: $LONGHAUL_OBJECTS, or longhaul-objects beside this program]"
+    )]
+    objects: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t = LogFormat::Auto, help = "The form of the log on stderr")]
     log_format: LogFormat,
     #[arg(long, value_name = "FILE", help = "Log requests, one JSON object a line, to this file; - for stderr")]
@@ -99,6 +105,7 @@ fn run_in(form: Form, arguments: &Arguments) -> Result<(), Failure> {
             envoy: arguments.envoy.clone(),
             coredns: arguments.coredns.clone(),
             images: arguments.images.clone(),
+            objects: arguments.objects.clone(),
         },
         access_log: access_log(arguments.access_log.as_deref()),
         log_form: form,

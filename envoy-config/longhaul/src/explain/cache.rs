@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use cache_admission::Admit;
 use http_semantics::Fields;
 use http_semantics::shareable::{Purpose, shareable};
-use longhaul_config::Cache;
+use longhaul_config::{Cache, CacheEngine};
 use serde::Serialize;
 
 /// The verdict of Envoy's cache on a response.
@@ -24,7 +24,7 @@ pub(crate) struct CacheFate {
 impl CacheFate {
     /// Returns the verdict for a request without cookies or credentials. Returns None if Envoy has no cache of its own.
     pub(super) fn of(cache: &Cache, response: &Fields<'_>, now: SystemTime) -> Option<Self> {
-        let Cache::Disk { admit, .. } = cache else { return None };
+        let Cache::Disk { engine: CacheEngine::Envoy { admit, .. }, .. } = cache else { return None };
         // `Learned` learns from the first response and stores the second. `First` stores the first.
         let (nth, number) = match admit {
             Admit::Learned => ("third", 3),
@@ -60,7 +60,7 @@ mod tests {
 
     fn of(admit: Admit, headers: &[(&str, &str)]) -> CacheFate {
         let size = longhaul_config::units::Bytes(1 << 20);
-        let cache = Cache::Disk { dir: PathBuf::from("/x"), size, admit, plain_fields: Vec::new() };
+        let cache = Cache::Disk { dir: PathBuf::from("/x"), size, engine: CacheEngine::Envoy { admit, plain_fields: Vec::new() } };
         let fields =
             [(":status", "200")].iter().chain(headers).map(|(name, value)| (name.as_bytes(), value.as_bytes()));
         CacheFate::of(&cache, &fields.collect(), SystemTime::UNIX_EPOCH).unwrap()

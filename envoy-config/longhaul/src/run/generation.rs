@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use longhaul_config::{EngineWish, Loaded, Settings};
 use longhaul_derive::{Derived, HostFacts, derive};
-use longhaul_render::{self, Artifacts, CorefileContext, ImageSockets, NearSockets, RenderError, RenderedTree};
+use longhaul_render::{self, Artifacts, CorefileContext, ProgramSockets, NearSockets, RenderError, RenderedTree};
 
 use super::access_log::Destination;
 use super::engine::{Engine, NativePlace, NoNative};
@@ -47,7 +47,9 @@ pub(crate) struct RunContext {
     /// The sockets between the processes of this box. They stay the same for a whole run, for the same reason.
     pub(crate) near: NearSockets,
     /// See [`Artifacts::images`].
-    pub(crate) images: Option<ImageSockets>,
+    pub(crate) images: Option<ProgramSockets>,
+    /// See [`Artifacts::objects`].
+    pub(crate) objects: Option<ProgramSockets>,
     /// See [`Artifacts::renewals`].
     pub(crate) renewals: Option<PathBuf>,
     pub(crate) access_log: Destination,
@@ -112,6 +114,7 @@ impl Generation {
             resolver: settings.role.reaches_origins().then_some(machine.resolver),
             near: machine.near,
             images: machine.images.clone(),
+            objects: machine.objects.clone(),
             renewals: machine.renewals.clone(),
             access_log: machine.access_log.log.clone(),
             marks_pages: machine.marks_pages,
@@ -202,6 +205,7 @@ mod tests {
             resolver: socket,
             near: NearSockets::CUSTOMARY,
             images: None,
+            objects: None,
             renewals: None,
             access_log: Destination::default(),
             marks_pages: false,

@@ -8,7 +8,7 @@ use std::path::Path;
 use longhaul_config::{Cache, Loaded, Settings, reaches};
 use longhaul_derive::{CongestionControl, CongestionControls, Derived, HostFacts};
 use longhaul_observe::report::{RunReport, find};
-use longhaul_render::{ImageSockets, NearSockets};
+use longhaul_render::{ProgramSockets, NearSockets};
 
 use super::access_log::Destination;
 use super::engine::{Engine, NativePlace};
@@ -153,6 +153,7 @@ fn rendering(loaded: &Loaded) -> Result<(), RunError> {
     let wanted = ports::wanted(&loaded.settings);
     let [dns_ready, resolver] = ports::free_loopback(&wanted).map_err(system)?;
     let images = locate::images(&loaded.settings, None)?;
+    let objects = locate::objects(&loaded.settings, None)?;
     let machine = RunContext {
         root: loaded.settings.file.clone(),
         kept: loaded.settings.file.clone(),
@@ -164,7 +165,8 @@ fn rendering(loaded: &Loaded) -> Result<(), RunError> {
         dns_ready,
         resolver,
         near: NearSockets::CUSTOMARY,
-        images: ImageSockets::below(Path::new("/")).filter(|_| images.is_some()),
+        images: ProgramSockets::below(Path::new("/"), "images").filter(|_| images.is_some()),
+        objects: ProgramSockets::below(Path::new("/"), "objects").filter(|_| objects.is_some()),
         renewals: None,
         access_log: Destination::default(),
         marks_pages: true,

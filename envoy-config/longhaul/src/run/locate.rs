@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-use longhaul_config::{ImagesWish, Settings};
+use longhaul_config::{Cache, CacheEngine, ImagesWish, Settings};
 use longhaul_render::{FILTERS, Filter, Modules, NativeModule, WasmModule};
 use sha2::{Digest, Sha256};
 
@@ -23,6 +23,8 @@ pub(crate) struct Overridden {
     pub coredns: Option<PathBuf>,
     /// The program that recodes images.
     pub images: Option<PathBuf>,
+    /// The program that caches objects.
+    pub objects: Option<PathBuf>,
 }
 
 /// The programs that a run starts.
@@ -138,8 +140,25 @@ pub(crate) fn images(settings: &Settings, overridden: Option<&Path>) -> Result<O
         option: Some("images"),
         variable: "LONGHAUL_IMAGES".to_owned(),
     };
-    let needed = settings.images.wish == ImagesWish::On && settings.role.changes_pages();
-    match find(&lookup, overridden) {
+    may_be_missing(&lookup, overridden, settings.images.wish == ImagesWish::On && settings.role.changes_pages())
+}
+
+/// Finds the program that caches objects, in the same places. It may be missing where the file does not want it.
+///
+/// # Errors
+/// The program is missing, and the file or an option names it.
+pub(crate) fn objects(settings: &Settings, overridden: Option<&Path>) -> Result<Option<PathBuf>, LocateError> {
+    let lookup = Lookup {
+        what: "the program that caches objects".to_owned(),
+        file: "longhaul-objects".to_owned(),
+        option: Some("objects"),
+        variable: "LONGHAUL_OBJECTS".to_owned(),
+    };
+    may_be_missing(&lookup, overridden, matches!(settings.cache, Cache::Disk { engine: CacheEngine::Objects, .. }))
+}
+
+fn may_be_missing(lookup: &Lookup, overridden: Option<&Path>, needed: bool) -> Result<Option<PathBuf>, LocateError> {
+    match find(lookup, overridden) {
         Ok(path) => Ok(Some(path)),
         Err(error) if needed || overridden.is_some() => Err(error),
         Err(_) => Ok(None),

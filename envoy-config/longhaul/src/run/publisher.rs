@@ -110,6 +110,7 @@ mod tests {
             envoy: ChildReport::default(),
             coredns: ChildReport::default(),
             images: None,
+            objects: None,
         }
     }
 

@@ -18,8 +18,8 @@ use super::supervisor::{Run, TICK};
 /// The longest wait for a pipe. It takes a DNS query for a ground that is given by name, and a few round trips.
 const LINK_PATIENCE: Duration = Duration::from_secs(8);
 
-/// The longest wait for the program that recodes images.
-const IMAGES_PATIENCE: Duration = Duration::from_secs(3);
+/// The longest wait for the programs beside Envoy.
+const SIDE_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Run {
     /// Starts both children, one after the other. Returns false if asked to stop meanwhile.
@@ -33,14 +33,14 @@ impl Run {
         }
         self.envoy.tend(&self.generation);
         self.refuse_half_started()?;
-        self.images.tend(&self.generation.tree, &self.machine.root);
+        self.tend_side_programs();
         // CoreDNS comes second: it does not steer clients to a proxy that does not respond, and would retry only after
         // a while.
         self.dns.start().map_err(|error| failed("CoreDNS", error))?;
         if !self.wait_for("CoreDNS", |run| is_ready(run.machine.dns_ready))? {
             return Ok(false);
         }
-        if !self.wait_for_images() || !self.wait_for_link() {
+        if !self.wait_for_side_programs() || !self.wait_for_link() {
             return Ok(false);
         }
         self.phase = Phase::Serving;
@@ -55,11 +55,17 @@ impl Run {
         Ok(true)
     }
 
-    /// Waits until the program that recodes images responds. Without it, images stay as they are, so the run does not
-    /// wait for long. Returns false if asked to stop meanwhile.
-    fn wait_for_images(&mut self) -> bool {
-        let deadline = Instant::now() + IMAGES_PATIENCE;
-        while self.images.is_starting() && Instant::now() < deadline {
+    /// Starts, exchanges or ends the programs beside Envoy, as the configuration says.
+    pub(super) fn tend_side_programs(&mut self) {
+        self.images.tend(&self.generation.tree, &self.machine.root);
+        self.objects.tend(&self.generation.tree, &self.machine.root);
+    }
+
+    /// Waits until the programs beside Envoy respond. Without them, requests pass them by, so the run does not wait for
+    /// long. Returns false if asked to stop meanwhile.
+    fn wait_for_side_programs(&mut self) -> bool {
+        let deadline = Instant::now() + SIDE_PATIENCE;
+        while (self.images.is_starting() || self.objects.is_starting()) && Instant::now() < deadline {
             if matches!(self.events.recv_timeout(TICK), Ok(Event::Stop(_)) | Err(RecvTimeoutError::Disconnected)) {
                 return false;
             }

@@ -63,7 +63,7 @@ impl Run {
                 return Ok(());
             }
             self.dns.tend();
-            self.images.tend(&self.generation.tree, &self.machine.root);
+            self.tend_side_programs();
             self.challenges.tend(&self.generation.settings, self.machine.near);
             self.reap(&mut reaped_at);
             let status = self.status_line();
@@ -81,7 +81,7 @@ impl Run {
             self.manager.stopping(STOP_PATIENCE + TICK);
         }
         let mut children: Vec<_> =
-            self.envoy.take_all().into_iter().chain(self.dns.take()).chain(self.images.take_all()).collect();
+            self.envoy.take_all().into_iter().chain(self.dns.take()).chain(self.images.take_all()).chain(self.objects.take_all()).collect();
         let events = &self.events;
         let mut hurried = at_once;
         stop_all(&mut children, STOP_PATIENCE, || {

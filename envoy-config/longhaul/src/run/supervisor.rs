@@ -5,13 +5,13 @@ use std::process;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use longhaul_config::{AccessLog, Cache, Loaded};
+use longhaul_config::{AccessLog, Cache, CacheEngine, Loaded};
 use longhaul_derive::Reasoned;
 use longhaul_observe::Endpoint;
 use longhaul_observe::compare::Compared;
 use longhaul_observe::measure::{Noticed, Silent};
 use longhaul_observe::report::{self, DnsReport, PairReport, ProblemRecord, Refusal, RunReport, SetUp, process_start};
-use longhaul_render::{ImageSockets, NearSockets};
+use longhaul_render::{ProgramSockets, NearSockets};
 
 use super::access_log::{Destination, Rotation};
 use super::cache_fit::FittedCache;
@@ -29,7 +29,7 @@ use super::generation::{COREFILE, Generation, RENEWALS, RunContext};
 use super::ground_reports::GroundReports;
 use super::health::{HealthServer, Phase, Vitals};
 use super::held_connections::HeldConnections;
-use super::image_program::ImageProgram;
+use super::side_program::{IMAGES, OBJECTS, SideProgram};
 use super::link_watch::LinkWatch;
 use super::locate::{self, Located, Overridden, locate};
 use super::log::{Dialect, Form, Level, RecentPages};
@@ -90,6 +90,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let [dns_ready, resolver, hold, hold_pipe, dns, lookups, challenges] =
         ports::free_loopback(&wanted).map_err(|error| RunError::System(error.to_string()))?;
     let images = locate::images(&loaded.settings, options.overridden.images.as_deref())?;
+    let objects = locate::objects(&loaded.settings, options.overridden.objects.as_deref())?;
     let machine = RunContext {
         root: state.rendered.clone(),
         kept: state.kept.clone(),
@@ -100,7 +101,8 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         native: locate::native_place(Some(located.envoy.clone()), &state.path),
         dns_ready,
         resolver,
-        images: ImageSockets::below(&state.path).filter(|_| images.is_some()),
+        images: ProgramSockets::below(&state.path, "images").filter(|_| images.is_some()),
+        objects: ProgramSockets::below(&state.path, "objects").filter(|_| objects.is_some()),
         near: NearSockets { hold, hold_pipe, dns, lookups, challenges },
         renewals: Some(state.rendered.join(RENEWALS)),
         access_log: Destination::usable(&loaded.settings.log, options.access_log.as_ref(), &state.path),
@@ -114,6 +116,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         too_few_files(&generation.settings),
         fewer_urls(&generation.settings, &generation.derived.capacity),
         images_stay(&generation, &machine, images.is_some()),
+        nothing_cached(&generation, &machine, objects.is_some()),
     ];
     for warning in few.into_iter().flatten() {
         say(Level::Warning, &warning);
@@ -130,7 +133,8 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
             dns_program(&located, &machine.root.join(COREFILE), &state.private),
             Ready::Http(machine.dns_ready),
         ),
-        images: ImageProgram::new(images, machine.images.clone()),
+        images: SideProgram::new(IMAGES, images, machine.images.clone()),
+        objects: SideProgram::new(OBJECTS, objects, machine.objects.clone()),
         options: options.clone(),
         machine,
         generation,
@@ -186,6 +190,17 @@ fn images_stay(generation: &Generation, machine: &RunContext, has_program: bool)
     stay.then(|| format!("images stay as their origins send them: {why}"))
 }
 
+/// Returns the warning that nothing is cached here, if the file wants the program that caches objects.
+fn nothing_cached(generation: &Generation, machine: &RunContext, has_program: bool) -> Option<String> {
+    let why = if has_program {
+        "the path of the state folder is too long for sockets"
+    } else {
+        "longhaul-objects was not found"
+    };
+    let wanted = matches!(generation.settings.cache, Cache::Disk { engine: CacheEngine::Objects, .. });
+    (wanted && machine.objects.is_none()).then(|| format!("nothing is cached: {why}"))
+}
+
 /// A run. `apply` holds the methods that change it.
 pub(super) struct Run {
     pub(super) options: Options,
@@ -207,7 +222,8 @@ pub(super) struct Run {
     pub(super) manager: ServiceManager,
     pub(super) envoy: Envoy,
     pub(super) dns: Service,
-    pub(super) images: ImageProgram,
+    pub(super) images: SideProgram,
+    pub(super) objects: SideProgram,
     /// Empty unless this box is a remote.
     pub(super) holders: HeldConnections,
     /// Does nothing unless this box is a remote that shares the link.
@@ -316,7 +332,7 @@ impl Run {
             self.envoy.tend(&self.generation);
             self.leave_native_engine();
             self.dns.tend();
-            self.images.tend(&self.generation.tree, &self.machine.root);
+            self.tend_side_programs();
             self.challenges.tend(&self.generation.settings, self.machine.near);
             self.tend_link();
             // A handshake over a silent link fails, too, and says nothing.
@@ -380,7 +396,7 @@ impl Run {
     /// As process 1 of a container, reaps orphans when that is due. `last` is the last time.
     pub(super) fn reap(&self, last: &mut Instant) {
         if process::id() == 1 && last.elapsed() >= REAP {
-            let own: Vec<u32> = self.envoy.pids().chain(self.dns.pid()).chain(self.images.pids()).collect();
+            let own: Vec<u32> = self.envoy.pids().chain(self.dns.pid()).chain(self.images.pids()).chain(self.objects.pids()).collect();
             child::reap_orphans(&own);
             *last = Instant::now();
         }
@@ -510,6 +526,7 @@ impl Run {
             envoy: self.envoy.report(),
             coredns: self.dns.report(),
             images: self.images.report(),
+            objects: self.objects.report(),
         }
     }
 }

@@ -113,6 +113,9 @@ pub struct RunReport {
     /// The program that recodes images. None: the configuration does not have it.
     #[serde(default)]
     pub images: Option<ChildReport>,
+    /// The program that caches objects. None: the configuration does not have it.
+    #[serde(default)]
+    pub objects: Option<ChildReport>,
 }
 
 /// A change that was refused.

@@ -93,6 +93,8 @@ pub struct Status {
     coredns: Child,
     /// The program that recodes images. None: the configuration does not have it.
     images: Option<Child>,
+    /// The program that caches objects. None: the configuration does not have it.
+    objects: Option<Child>,
     /// The access log.
     #[serde(skip)]
     access_log: AccessLog,
@@ -267,6 +269,7 @@ impl Status {
             envoy: child(run.envoy),
             coredns: child(run.coredns),
             images: run.images.map(|report| Child { up: report.pid.is_some(), ..child(report) }),
+            objects: run.objects.map(|report| Child { up: report.pid.is_some(), ..child(report) }),
             access_log: run.access_log,
             access_log_fault: run.access_log_fault,
             traffic: None,

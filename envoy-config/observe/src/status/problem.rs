@@ -27,7 +27,7 @@ pub(super) enum Problem {
     /// A child process.
     #[error("{name} does not respond{}", cause(last_end.as_deref()))]
     ChildDown {
-        /// Envoy, CoreDNS or longhaul-images.
+        /// Envoy, CoreDNS, longhaul-images or longhaul-objects.
         name: &'static str,
         /// The cause of its last death.
         last_end: Option<String>,
@@ -317,6 +317,7 @@ pub(super) fn problems(status: &Status, machine: &Machine) -> Vec<Problem> {
     found.extend(down("Envoy", &status.envoy));
     found.extend(down("CoreDNS", &status.coredns));
     found.extend(status.images.as_ref().and_then(|images| down("longhaul-images", images)));
+    found.extend(status.objects.as_ref().and_then(|objects| down("longhaul-objects", objects)));
     let why = || status.config.refused.as_ref().map(|refused| refused.why.clone()).unwrap_or_default();
     found.extend(refused.then(|| Problem::ChangeRefused { why: why() }));
     found.extend(ground(status, machine));

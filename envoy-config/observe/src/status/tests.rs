@@ -53,6 +53,7 @@ fn report(role: &str) -> RunReport {
         envoy: ChildReport::default(),
         coredns: ChildReport::default(),
         images: None,
+        objects: None,
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) fn text(status: &Status) -> String {
     rows.push(row("Envoy", &child(&status.envoy)));
     rows.push(row("CoreDNS", &child(&status.coredns)));
     rows.extend(status.images.as_ref().map(|images| row("images", &child(images))));
+    rows.extend(status.objects.as_ref().map(|objects| row("objects", &child(objects))));
     rows.push(row("listening", &listening(status)));
     rows.extend(status.certificates.iter().map(|certificate| row("certificate", &self::certificate(certificate))));
     rows.extend(pair(status));

@@ -2,7 +2,7 @@
 //! admission are part of url-rewrite.
 
 use cache_admission::{Config, Position as At, marks};
-use longhaul_config::{Cache, RoleName};
+use longhaul_config::{Cache, CacheEngine, RoleName};
 
 use super::{CACHE_VM, Context, Filter, Position};
 use crate::RenderError;
@@ -12,7 +12,7 @@ const ROLES: &[RoleName] = &[RoleName::Edge, RoleName::Ground];
 
 pub(super) const FILTER: Filter = Filter {
     name: "cache-admission",
-    needed: |settings| matches!(settings.cache, Cache::Disk { .. }),
+    needed: |settings| matches!(settings.cache, Cache::Disk { engine: CacheEngine::Envoy { .. }, .. }),
     capabilities: &[
         "proxy_close_stream",
         "proxy_get_header_map_pairs",
@@ -44,7 +44,9 @@ pub(super) const FILTER: Filter = Filter {
 /// Returns the rules of admission, which url-rewrite applies: two filters would read the same header lists. None without a
 /// cache, or without the module for the positions around it.
 pub(super) fn rules(context: &Context<'_>) -> Option<Config> {
-    let Cache::Disk { size, admit, plain_fields, .. } = &context.settings.cache else { return None };
+    let Cache::Disk { size, engine: CacheEngine::Envoy { admit, plain_fields }, .. } = &context.settings.cache else {
+        return None;
+    };
     context.admits.then(|| Config {
         admit: *admit,
         plain_fields: plain_fields.clone(),
@@ -54,11 +56,11 @@ pub(super) fn rules(context: &Context<'_>) -> Option<Config> {
 }
 
 fn of_fetches(context: &Context<'_>) -> Result<Option<String>, RenderError> {
-    let Cache::Disk { .. } = context.settings.cache else { return Ok(None) };
+    let Cache::Disk { engine: CacheEngine::Envoy { .. }, .. } = context.settings.cache else { return Ok(None) };
     Ok(Some(serde_json::to_string(&At::Fetch { images: context.recodes_images })?))
 }
 
 fn of_the_judge(context: &Context<'_>) -> Result<Option<String>, RenderError> {
-    let Cache::Disk { size, .. } = context.settings.cache else { return Ok(None) };
+    let Cache::Disk { size, engine: CacheEngine::Envoy { .. }, .. } = context.settings.cache else { return Ok(None) };
     Ok(Some(serde_json::to_string(&At::Origin { object_bytes: object_bytes(size) })?))
 }

@@ -26,6 +26,7 @@ use super::engine::RenderError;
 use super::filters::{self, Positions};
 use super::guard::Guard;
 use super::images::{self, Images};
+use super::objects::Objects;
 use pair::Pair;
 use parents::Parents;
 use share::Share;
@@ -76,6 +77,8 @@ pub(super) struct View {
     cache: Option<DiskCache>,
     /// The program that recodes images.
     images: Option<Images>,
+    /// The program that caches objects.
+    objects: Option<Objects>,
     /// The caching proxies through which http origins are reached.
     parents: Option<Parents>,
     guard: Guard,
@@ -301,6 +304,7 @@ impl View {
             compress: Compress::new(&derived.compression),
             cache: DiskCache::of(&settings.cache).filter(|_| admits),
             images: images::sockets(derived, artifacts).map(Images::of),
+            objects: Objects::of(settings, artifacts),
             parents: Parents::of(&settings.cache),
             server_name: SERVER_NAME,
             name_with_underscore: NAME_WITH_UNDERSCORE,

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use longhaul_config::units::show_duration;
 use longhaul_config::{
-    Cache, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity, delta_saving,
+    Cache, CacheEngine, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity, delta_saving,
 };
 use longhaul_derive::{
     Compressors, CongestionControl, Derived, LevelInUse, Limit, Neighbours, Origin, TargetKind, Unshared, Value,
@@ -150,7 +150,10 @@ fn target(settings: &Settings, derived: &Derived) -> String {
 fn cache(settings: &Settings) -> String {
     match &settings.cache {
         Cache::Off => "off".to_owned(),
-        Cache::Disk { dir, size, .. } => format!("{size} in {}", dir.display()),
+        Cache::Disk { dir, size, engine: CacheEngine::Envoy { .. } } => format!("{size} in {}", dir.display()),
+        Cache::Disk { dir, size, engine: CacheEngine::Objects } => {
+            format!("{size} in {}, by longhaul-objects (a preview)", dir.display())
+        }
         Cache::Parents(_) => joined(&parent(settings)),
     }
 }

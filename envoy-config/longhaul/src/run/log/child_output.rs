@@ -18,7 +18,8 @@ pub(in super::super) enum Dialect {
     /// The pages of its access log for this program are added to these.
     Envoy(RecentPages),
     CoreDns,
-    Images,
+    /// A program of ours, with its name.
+    Side(&'static str),
 }
 
 impl Dialect {
@@ -27,7 +28,7 @@ impl Dialect {
         match self {
             Self::Envoy(_) => "envoy",
             Self::CoreDns => "coredns",
-            Self::Images => "longhaul-images",
+            Self::Side(name) => name,
         }
     }
 }
@@ -90,7 +91,7 @@ impl Lines {
                 coredns::Line::Further(line) => self.append(line),
                 coredns::Line::Noise => {}
             },
-            Dialect::Images => match line.strip_prefix("longhaul-images: ") {
+            Dialect::Side(name) => match line.strip_prefix(name).and_then(|rest| rest.strip_prefix(": ")) {
                 Some("ready") => {}
                 Some(message) => {
                     let part = self.dialect.part().to_owned();

@@ -7,7 +7,7 @@ use std::{env, fs};
 use longhaul_config::AccessLog;
 use longhaul_config::load_text;
 use longhaul_derive::{HostFacts, derive};
-use longhaul_render::{Artifacts, ImageSockets, NativeModule, NearSockets, RenderedTree, WasmModule, render};
+use longhaul_render::{Artifacts, ProgramSockets, NativeModule, NearSockets, RenderedTree, WasmModule, render};
 use sha2::{Digest, Sha256};
 
 use super::envoy::skip;
@@ -119,7 +119,8 @@ impl Config {
             local_addresses: self.local_addresses.clone(),
             resolver: None,
             near: NearSockets::CUSTOMARY,
-            images: ImageSockets::below(self.folder.path()),
+            images: ProgramSockets::below(self.folder.path(), "images"),
+            objects: ProgramSockets::below(self.folder.path(), "objects"),
             renewals: None,
             access_log: AccessLog::File(self.path("access.log")),
             marks_pages: true,

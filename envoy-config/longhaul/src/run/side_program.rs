@@ -1,43 +1,60 @@
-//! The program that recodes images. It runs while the configuration has it, and no request needs it.
+//! A program beside Envoy: the one that recodes images, and the one that caches objects. Each runs while the configuration
+//! has it, and no request needs it.
 
 use std::path::{Path, PathBuf};
 
 use longhaul_observe::report::ChildReport;
-use longhaul_render::{IMAGES_FILE, ImageSockets, RenderedTree};
+use longhaul_render::{IMAGES_FILE, OBJECTS_FILE, ProgramSockets, RenderedTree};
 
 use super::child::{Program, Running};
 use super::log::Dialect;
 use super::service::{Ready, Service};
 
+/// One of the programs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kind {
+    /// Its name, also of its file.
+    name: &'static str,
+    /// The name of its configuration in the rendered tree.
+    config: &'static str,
+}
+
+/// The program that recodes images.
+pub(super) const IMAGES: Kind = Kind { name: "longhaul-images", config: IMAGES_FILE };
+/// The program that caches objects.
+pub(super) const OBJECTS: Kind = Kind { name: "longhaul-objects", config: OBJECTS_FILE };
+
 /// The program, and the configuration of its present process.
 #[derive(Debug)]
-pub(super) struct ImageProgram {
+pub(super) struct SideProgram {
+    kind: Kind,
     /// The program and its sockets. None: it was not found.
-    found: Option<(PathBuf, ImageSockets)>,
-    /// None: images stay as they are.
+    found: Option<(PathBuf, ProgramSockets)>,
+    /// None: the configuration does not have it.
     running: Option<(Service, String)>,
     /// Processes with an earlier configuration, which end their requests.
     retired: Vec<Running>,
 }
 
-impl ImageProgram {
-    pub(super) fn new(program: Option<PathBuf>, sockets: Option<ImageSockets>) -> Self {
-        Self { found: program.zip(sockets), running: None, retired: Vec::new() }
+impl SideProgram {
+    pub(super) fn new(kind: Kind, program: Option<PathBuf>, sockets: Option<ProgramSockets>) -> Self {
+        Self { kind, found: program.zip(sockets), running: None, retired: Vec::new() }
     }
 
     /// Starts, exchanges or ends the program so that its process has the configuration in `tree`. Restarts it after a
     /// death. Call it often.
     pub(super) fn tend(&mut self, tree: &RenderedTree, root: &Path) {
-        let wanted = self.found.as_ref().zip(tree.get(IMAGES_FILE));
+        let Kind { name, config: file } = self.kind;
+        let wanted = self.found.as_ref().zip(tree.get(file));
         let present = self.running.as_ref().map(|(_, config)| config.as_str());
         if wanted.map(|(_, config)| config) != present {
             let next = wanted.map(|((path, sockets), config)| {
                 let program = Program {
-                    name: "longhaul-images",
+                    name,
                     path: path.clone(),
                     folder: None,
-                    dialect: Dialect::Images,
-                    arguments: vec![root.join(IMAGES_FILE).into()],
+                    dialect: Dialect::Side(name),
+                    arguments: vec![root.join(file).into()],
                     environment: Vec::new(),
                 };
                 (Service::due(program, Ready::Socket(sockets.program.clone())), config.to_owned())

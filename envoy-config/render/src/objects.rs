@@ -1,0 +1,59 @@
+//! The program that caches objects: its configuration, and its place before the inner hop.
+
+use longhaul_config::{Cache, CacheEngine, Settings};
+use object_config::Config;
+use serde::Serialize;
+
+use super::artifacts::{Artifacts, ProgramSockets};
+use super::engine::RenderError;
+
+/// The name of the program's configuration in the tree.
+pub const FILE: &str = "objects.json";
+
+/// The folder of the program below `cache.dir`. Envoy's cache has its files beside it.
+const FOLDER: &str = "objects";
+/// The share of the cache that one object may use: one part in so many. One download can then not empty the cache.
+const OBJECT_SHARE: u64 = 16;
+/// The memory for small objects that many clients request, as a part of the cache on disk: one part in so many.
+const HOT_PART: u64 = 16;
+/// The most memory for them, in bytes.
+const MOST_HOT_BYTES: u64 = 64 << 20;
+
+/// The sockets as the templates render them.
+#[derive(Debug, Serialize)]
+pub(super) struct Objects {
+    program: String,
+    origins: String,
+}
+
+impl Objects {
+    /// Returns None unless the program caches objects on this box.
+    pub(super) fn of(settings: &Settings, artifacts: &Artifacts) -> Option<Self> {
+        let sockets = sockets(settings, artifacts)?;
+        Some(Self {
+            program: sockets.program.display().to_string(),
+            origins: sockets.origins.display().to_string(),
+        })
+    }
+}
+
+fn sockets<'a>(settings: &Settings, artifacts: &'a Artifacts) -> Option<&'a ProgramSockets> {
+    let wanted = matches!(settings.cache, Cache::Disk { engine: CacheEngine::Objects, .. });
+    artifacts.objects.as_ref().filter(|_| wanted && settings.role.changes_pages())
+}
+
+/// Returns the program's configuration. None unless it caches objects on this box.
+pub(super) fn config(settings: &Settings, artifacts: &Artifacts) -> Result<Option<String>, RenderError> {
+    let (Some(sockets), Cache::Disk { dir, size, .. }) = (sockets(settings, artifacts), &settings.cache) else {
+        return Ok(None);
+    };
+    let config = Config {
+        listen: sockets.program.clone(),
+        origin: sockets.origins.clone(),
+        folder: dir.join(FOLDER),
+        disk_bytes: size.0,
+        hot_bytes: (size.0 / HOT_PART).min(MOST_HOT_BYTES),
+        object_bytes: size.0 / OBJECT_SHARE,
+    };
+    Ok(Some(format!("{}\n", serde_json::to_string_pretty(&config)?)))
+}

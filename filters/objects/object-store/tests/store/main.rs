@@ -1,0 +1,12 @@
+//! The store on a real disk.
+
+#![cfg(test)]
+
+mod bounds;
+mod broken;
+mod common;
+mod folders;
+mod full;
+mod heads;
+mod lookups;
+mod upkeep;
