@@ -9,7 +9,8 @@ use super::diagnostic::{Place, Problem};
 use super::names::Host;
 use super::read::Draft;
 use super::settings::{
-    Acme, Cache, CacheEngine, Dns, DnsMode, ImagesWish, Intercept, Level, Listen, Proxy, Role, TargetWish, Termination, Upstream,
+    Acme, Cache, CacheEngine, Dns, DnsMode, ImagesWish, Intercept, Level, Listen, Proxy, Role, TargetWish, Termination,
+    Upstream,
 };
 use super::sockets::{Family, overlap, reaches};
 use super::yaml::{Node, NodeValue};

@@ -1,7 +1,7 @@
 //! The bounds of Envoy's disk cache, computed from the size that the operator configures.
 
-use longhaul_config::{Cache, CacheEngine};
 use longhaul_config::units::Bytes;
+use longhaul_config::{Cache, CacheEngine};
 use serde::Serialize;
 
 /// The bytes of cache per entry. An entry costs memory, so the number of entries is bounded. The mean web object is

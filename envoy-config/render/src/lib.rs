@@ -39,7 +39,7 @@ mod tree;
 mod view;
 
 pub use {
-    artifacts::{Artifacts, ProgramSockets, Modules, NativeModule, NearSockets, WasmModule},
+    artifacts::{Artifacts, Modules, NativeModule, NearSockets, ProgramSockets, WasmModule},
     corefile::{CorefileContext, DNS_FAILURES, DnsFailure, corefile},
     engine::RenderError,
     filters::{FILTERS, Filter, url_rewrite::filter_config},

@@ -30,10 +30,7 @@ impl Objects {
     /// Returns None unless the program caches objects on this box.
     pub(super) fn of(settings: &Settings, artifacts: &Artifacts) -> Option<Self> {
         let sockets = sockets(settings, artifacts)?;
-        Some(Self {
-            program: sockets.program.display().to_string(),
-            origins: sockets.origins.display().to_string(),
-        })
+        Some(Self { program: sockets.program.display().to_string(), origins: sockets.origins.display().to_string() })
     }
 }
 

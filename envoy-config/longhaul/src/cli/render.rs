@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_config::{Acme, Cache, Loaded};
 use longhaul_derive::{HostFacts, derive};
-use longhaul_render::{ControlPlane, Gateway, GatewayError, ProgramSockets, NearSockets, RenderedTree, gateway};
+use longhaul_render::{ControlPlane, Gateway, GatewayError, NearSockets, ProgramSockets, RenderedTree, gateway};
 
 use super::{ConfigFile, Outcome, REFUSED, access_log, fail, load_or_refuse, print};
 use crate::run::{Destination, Generation, Level, RunContext, SERVICE_FOLDER, filters, native_place, say, write_tree};

@@ -60,7 +60,11 @@ mod tests {
 
     fn of(admit: Admit, headers: &[(&str, &str)]) -> CacheFate {
         let size = longhaul_config::units::Bytes(1 << 20);
-        let cache = Cache::Disk { dir: PathBuf::from("/x"), size, engine: CacheEngine::Envoy { admit, plain_fields: Vec::new() } };
+        let cache = Cache::Disk {
+            dir: PathBuf::from("/x"),
+            size,
+            engine: CacheEngine::Envoy { admit, plain_fields: Vec::new() },
+        };
         let fields =
             [(":status", "200")].iter().chain(headers).map(|(name, value)| (name.as_bytes(), value.as_bytes()));
         CacheFate::of(&cache, &fields.collect(), SystemTime::UNIX_EPOCH).unwrap()

@@ -8,7 +8,7 @@ use std::path::Path;
 use longhaul_config::{Cache, Loaded, Settings, reaches};
 use longhaul_derive::{CongestionControl, CongestionControls, Derived, HostFacts};
 use longhaul_observe::report::{RunReport, find};
-use longhaul_render::{ProgramSockets, NearSockets};
+use longhaul_render::{NearSockets, ProgramSockets};
 
 use super::access_log::Destination;
 use super::engine::{Engine, NativePlace};

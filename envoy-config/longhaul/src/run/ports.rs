@@ -60,7 +60,8 @@ impl PortError {
 
     /// Returns true if the socket is in use by `run`, or by a process that this user may not see.
     pub(super) fn is_held_by(&self, run: &RunReport) -> bool {
-        let children = [Some(&run.envoy), Some(&run.coredns), run.images.as_ref(), run.objects.as_ref()].into_iter().flatten();
+        let children =
+            [Some(&run.envoy), Some(&run.coredns), run.images.as_ref(), run.objects.as_ref()].into_iter().flatten();
         let own = || children.filter_map(|child| child.pid).chain([run.pid]);
         let holder = self.holder.as_ref().and_then(|holder| u32::try_from(holder.pid).ok());
         is_taken(&self.error) && holder.is_none_or(|pid| own().any(|one| one == pid))

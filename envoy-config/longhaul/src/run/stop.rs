@@ -80,8 +80,14 @@ impl Run {
         if self.phase != Phase::Draining {
             self.manager.stopping(STOP_PATIENCE + TICK);
         }
-        let mut children: Vec<_> =
-            self.envoy.take_all().into_iter().chain(self.dns.take()).chain(self.images.take_all()).chain(self.objects.take_all()).collect();
+        let mut children: Vec<_> = self
+            .envoy
+            .take_all()
+            .into_iter()
+            .chain(self.dns.take())
+            .chain(self.images.take_all())
+            .chain(self.objects.take_all())
+            .collect();
         let events = &self.events;
         let mut hurried = at_once;
         stop_all(&mut children, STOP_PATIENCE, || {

@@ -11,7 +11,7 @@ use longhaul_observe::Endpoint;
 use longhaul_observe::compare::Compared;
 use longhaul_observe::measure::{Noticed, Silent};
 use longhaul_observe::report::{self, DnsReport, PairReport, ProblemRecord, Refusal, RunReport, SetUp, process_start};
-use longhaul_render::{ProgramSockets, NearSockets};
+use longhaul_render::{NearSockets, ProgramSockets};
 
 use super::access_log::{Destination, Rotation};
 use super::cache_fit::FittedCache;
@@ -29,7 +29,6 @@ use super::generation::{COREFILE, Generation, RENEWALS, RunContext};
 use super::ground_reports::GroundReports;
 use super::health::{HealthServer, Phase, Vitals};
 use super::held_connections::HeldConnections;
-use super::side_program::{IMAGES, OBJECTS, SideProgram};
 use super::link_watch::LinkWatch;
 use super::locate::{self, Located, Overridden, locate};
 use super::log::{Dialect, Form, Level, RecentPages};
@@ -44,6 +43,7 @@ use super::publisher::{Publisher, now};
 use super::resolvers::ResolverWatch;
 use super::say;
 use super::service::{Ready, Service};
+use super::side_program::{IMAGES, OBJECTS, SideProgram};
 use super::silence_watch::SilenceWatch;
 use super::state::{StateFolder, hide_new_files, spare_folder};
 use super::status_page::StatusServer;
@@ -396,7 +396,8 @@ impl Run {
     /// As process 1 of a container, reaps orphans when that is due. `last` is the last time.
     pub(super) fn reap(&self, last: &mut Instant) {
         if process::id() == 1 && last.elapsed() >= REAP {
-            let own: Vec<u32> = self.envoy.pids().chain(self.dns.pid()).chain(self.images.pids()).chain(self.objects.pids()).collect();
+            let own: Vec<u32> =
+                self.envoy.pids().chain(self.dns.pid()).chain(self.images.pids()).chain(self.objects.pids()).collect();
             child::reap_orphans(&own);
             *last = Instant::now();
         }

@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 
 use http_body::Body;
 use http_body_util::BodyExt;
-use http_semantics::Fields;
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
-use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::response::Parts;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
@@ -17,6 +16,7 @@ use image_variants::response::{Fit, Sizes, dropped};
 use image_variants::tag::Variant;
 use image_variants::{Config, request, response};
 use name_budget::{Client, marks};
+use side_program::{MOST_FIELDS, fields, without_hop_by_hop};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
@@ -25,10 +25,6 @@ use crate::failures::{Failures, Image};
 use crate::metrics::Metrics;
 use crate::pool::Pool;
 use crate::slots::Owner;
-
-/// The most fields of a message. Requests between Envoy's hops have fewer (`inner_header_fields`). A response may have
-/// more: then this program gives no response, and Envoy asks the origin itself.
-pub const MOST_FIELDS: usize = 256;
 
 /// The longest time for the rest of a body, once its headers came. A slower origin is not worth waiting for.
 const BODY_TIME: Duration = Duration::from_secs(2);
@@ -245,25 +241,4 @@ fn own_tags(headers: &mut HeaderMap, variant: Variant) -> bool {
         headers.insert(header::IF_NONE_MATCH, value);
     }
     found
-}
-
-/// Fields of one connection (RFC 9110 section 7.6.1). Envoy has removed those that `Connection` names.
-fn without_hop_by_hop(headers: &mut HeaderMap) {
-    for name in [header::CONNECTION, header::TRANSFER_ENCODING, header::TE, header::UPGRADE] {
-        headers.remove(name);
-    }
-    for name in ["keep-alive", "proxy-connection"] {
-        headers.remove(HeaderName::from_static(name));
-    }
-}
-
-fn fields<'a>(method: &'a Method, status: Option<&'a str>, headers: &'a HeaderMap) -> Fields<'a> {
-    let first = match status {
-        Some(status) => (&b":status"[..], status.as_bytes()),
-        None => (&b":method"[..], method.as_str().as_bytes()),
-    };
-    [first]
-        .into_iter()
-        .chain(headers.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes())))
-        .collect()
 }

@@ -1,8 +1,9 @@
 //! Lines for the program's supervisor.
 
-use std::io::Write;
+/// The program's name in them.
+pub(crate) const PROGRAM: &str = "longhaul-images";
 
-/// Writes a line to the standard error. If nobody reads it any more, the program serves on.
-pub fn line(text: &str) {
-    let _ = writeln!(std::io::stderr(), "longhaul-images: {text}");
+/// Writes a line to the standard error.
+pub(crate) fn line(text: &str) {
+    side_program::line(PROGRAM, text);
 }

@@ -6,7 +6,6 @@ use std::{env, fs, io};
 use image_variants::Config;
 use longhaul_images::sandbox::Limits;
 use longhaul_images::{pool, serve, worker};
-use tokio::signal::unix::{SignalKind, signal};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -41,13 +40,7 @@ fn parent(path: &str) -> io::Result<()> {
     let config: Config = serde_json::from_slice(&fs::read(path)?)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let (mut terminated, mut interrupted) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        let end = async {
-            tokio::select! {
-                _ = terminated.recv() => {}
-                _ = interrupted.recv() => {}
-            }
-        };
+        let end = side_program::asked_to_end()?;
         serve::run(config, end).await
     })
 }

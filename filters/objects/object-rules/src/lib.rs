@@ -1,5 +1,38 @@
-//! What a shared cache may store and reuse.
+//! What a shared cache may store and reuse: RFC 9111, RFC 5861, and the conditions and ranges of RFC 9110.
+//!
+//! The crate is pure. It takes header lists ([`http_semantics::Fields`]) and the time, and returns values. The clock comes
+//! in as `now_s`, in seconds since 1970. `:method`, `:scheme`, `:authority` and `:path` of a request and `:status` of a
+//! response count as fields.
+//!
+//! | question | answer |
+//! |---|---|
+//! | May this response be stored, and how long is it fresh? | [`storable`] |
+//! | May this request have the stored response? | [`Life::allows`] |
+//! | Which of the stored responses of a URL fits a request? | [`variant`] |
+//! | Has the client the stored response already? | [`conditions`] |
+//! | Which bytes does the request ask for? | [`ranges`], [`multipart`] |
+//! | What becomes of a stored response after a 304? | [`update`] |
+//! | Which URLs does a request change? | [`invalidation`] |
+//!
+//! The rule about credentials and private responses is not here. It is [`http_semantics::shareable()`], which bundling uses
+//! too.
 
+pub mod conditions;
+mod directives;
+pub mod invalidation;
 mod life;
+mod lists;
+pub mod multipart;
+mod past;
+pub mod ranges;
+mod reuse;
+mod storing;
+mod tags;
+pub mod update;
+pub mod variant;
 
+pub use directives::Directives;
 pub use life::Life;
+pub use past::Past;
+pub use reuse::{CLOCK_TOLERANCE_S, Use};
+pub use storing::{MOST_HEURISTIC_S, storable};

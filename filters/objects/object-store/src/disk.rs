@@ -38,12 +38,12 @@ impl Disk {
 
     /// Looks a key up. What cannot be read is absent.
     pub(crate) fn find(&self, key: Key, url: &[u8]) -> Found {
-        let object = self.find_hot(key).or_else(|| self.find_file(key));
-        match object.filter(|object| object.head.url == url) {
-            None => Found::Absent,
-            Some(object) if object.head.kind == Kind::Varies => Found::Varies(object.head.vary.clone()),
-            Some(object) => Found::Object(object),
-        }
+        self.find_in_memory(key, url).unwrap_or_else(|| found(self.find_file(key), url))
+    }
+
+    /// Looks a key up among the responses in memory.
+    pub(crate) fn find_in_memory(&self, key: Key, url: &[u8]) -> Option<Found> {
+        self.find_hot(key).map(|object| found(Some(object), url))
     }
 
     /// Finds a response in memory whose file is still the same: another process may have replaced or removed it.
@@ -51,6 +51,7 @@ impl Disk {
         let (object, version) = self.hot.get(key)?;
         if self.folder.version(key) != Some(version) {
             self.hot.remove(key);
+            self.learn(key);
             return None;
         }
         self.note(key);
@@ -95,12 +96,9 @@ impl Disk {
         }
     }
 
-    /// Takes a file into the books that is not in them.
+    /// Takes the size of a file into the books. Another process may have written it.
     pub(crate) fn learn(&self, key: Key) {
         let _names = self.names();
-        if self.ledger.books().index.has(key) {
-            return;
-        }
         if let Ok(seen) = self.folder.stat(key) {
             self.ledger.books().index.set(key, seen.bytes);
         }
@@ -191,5 +189,14 @@ impl Disk {
     /// Fails while the disk takes no writes.
     pub(crate) fn check(&self) -> io::Result<()> {
         self.health.check(Instant::now())
+    }
+}
+
+/// A file of another URL is absent: two URLs may have one hash.
+fn found(object: Option<Arc<Object>>, url: &[u8]) -> Found {
+    match object.filter(|object| object.head.url == url) {
+        None => Found::Absent,
+        Some(object) if object.head.kind == Kind::Varies => Found::Varies(object.head.vary.clone()),
+        Some(object) => Found::Object(object),
     }
 }

@@ -22,7 +22,7 @@ const NEW: &str = "new";
 /// A file in `new/` that was not written for so long, and that no process has open, is a leftover.
 const LEFTOVER: Duration = Duration::from_hours(1);
 
-/// What a file system says about a file.
+/// The facts that a file system has about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct About {
     pub(crate) inode: u64,
@@ -245,7 +245,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Passes on the key of every file. The order is that of the file system.
+    /// Passes on the key of every file, in the order of the file system.
     pub(crate) fn walk(&self, mut each: impl FnMut(Key)) -> io::Result<()> {
         for first in 0..=u8::MAX {
             let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -255,8 +255,7 @@ impl Folder {
             };
             for entry in Dir::read_from(&sub)? {
                 let entry = entry?;
-                let key = entry.file_name().to_str().ok().and_then(Key::from_name);
-                if let Some(key) = key.filter(|key| key.folder() == format!("{first:02x}")) {
+                if let Some(key) = entry.file_name().to_str().ok().and_then(Key::from_name) {
                     each(key);
                 }
             }

@@ -27,7 +27,7 @@ pub const MAX_BODY_AT: u64 = 65 * 1024;
 const MAGIC: [u8; 4] = *b"LHO1";
 const FIXED: usize = 24;
 const PAD: usize = 512;
-/// What a 304 usually adds: a longer `date`, `age` or `cache-control`.
+/// Bytes that a 304 usually adds: a longer `date`, `age` or `cache-control`.
 const ROOM: usize = 128;
 
 const ALWAYS_VALIDATE: u8 = 1;

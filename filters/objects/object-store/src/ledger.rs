@@ -98,7 +98,7 @@ impl Books {
     }
 }
 
-/// What [`Ledger::grow`] finds.
+/// The outcome of [`Ledger::grow`].
 #[derive(Debug)]
 pub(crate) enum Room {
     /// There was room, and the bytes are counted.

@@ -45,7 +45,7 @@ pub enum Body {
     File(Reader),
 }
 
-/// What lies under a key.
+/// The result of a lookup.
 #[derive(Debug, Clone)]
 pub enum Found {
     /// Nothing that can be used.

@@ -8,7 +8,7 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use crate::head::{HeadError, MAX_HEAD, Placed, decode};
 
-/// What one read fetches: the head of nearly every response, with the body of a small one.
+/// The bytes that one read fetches: the head of nearly every response, with the body of a small one.
 const START: usize = 16 * 1024;
 /// How often a torn head is read again. Another process may be writing over it.
 const TRIES: usize = 3;

@@ -26,7 +26,8 @@ pub struct Options {
     /// The folder. It is made if it is missing, but its parent is not. It belongs to the user of the process, with mode
     /// 0700, and is no symbolic link.
     pub folder: PathBuf,
-    /// The most bytes on disk. Folders are not counted.
+    /// The most bytes on disk. Folders are not counted. If two programs share the folder, each counts the files that it has
+    /// written or found, and the other ones after its next scan, an hour later at most.
     pub max_bytes: u64,
     /// The most bytes of responses in memory. 0: none.
     pub hot_bytes: u64,
@@ -83,6 +84,11 @@ impl Store {
     /// Looks a key up. A file whose URL is not `url`, or that cannot be read, is absent.
     pub fn find(&self, key: Key, url: &[u8]) -> Found {
         self.disk.find(key, url)
+    }
+
+    /// Looks a key up without waiting for the disk. None: [`Store::find`] may find it.
+    pub fn find_in_memory(&self, key: Key, url: &[u8]) -> Option<Found> {
+        self.disk.find_in_memory(key, url)
     }
 
     /// Begins to store a response. `head.length` does not count: the appended bytes do.

@@ -26,7 +26,7 @@ pub struct Listed<'a> {
     pub disk_bytes: u64,
 }
 
-/// What [`Store::verify`](crate::Store::verify) found.
+/// The result of [`Store::verify`](crate::Store::verify).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Verified {
     /// Files that are whole.

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-use object_store::{Object, Options, Reader, Store};
+use object_store::{Body, Object, Options, Reader, Store};
 use proptest::prelude::*;
 
 use crate::common::{MIB, body, bytes, count_new, folder, get, head, key, life, open, options, put};
@@ -105,6 +105,17 @@ impl Model {
             }
         }
     }
+
+    /// Returns the bytes on disk of the files that have no name any more, but are open.
+    fn unlinked(&self) -> u64 {
+        let objects = self.held.iter().filter_map(|(object, _)| match &object.body {
+            Body::File(reader) => Some(reader),
+            Body::Memory(_) => None,
+        });
+        let files = objects.chain(&self.readers).map(|reader| reader.file().metadata().unwrap());
+        let unlinked = files.filter(|file| file.nlink() == 0).map(|file| (file.ino(), file.blocks() * 512));
+        unlinked.collect::<HashMap<_, _>>().values().sum()
+    }
 }
 
 fn on_disk(options: &Options) -> (u64, u64) {
@@ -132,6 +143,7 @@ proptest! {
             prop_assert!(counts.disk_bytes + counts.unlinked_bytes <= MAX, "{counts:?}");
             prop_assert!(counts.hot_bytes <= HOT);
             prop_assert_eq!((counts.entries, counts.disk_bytes), on_disk(&options));
+            prop_assert!(counts.unlinked_bytes >= model.unlinked(), "{counts:?} {}", model.unlinked());
             prop_assert_eq!(counts.errors, 0);
             for (object, body) in &model.held {
                 prop_assert!(bytes(object) == *body);
@@ -156,6 +168,19 @@ fn a_removed_file_counts_until_its_last_reader_is_gone() {
     assert!(store.counts().unlinked_bytes >= 300_000);
     assert_eq!(bytes(&two), body(300_000, 1));
     drop(two);
+    assert_eq!(store.counts().unlinked_bytes, 0);
+}
+
+#[test]
+fn a_replaced_file_counts_until_its_last_reader_is_gone() {
+    let parent = folder();
+    let store = open(&Options { max_bytes: MAX, ..options(parent.path()) });
+    let old = put(&store, 1, &body(300_000, 1)).unwrap();
+    let new = put(&store, 1, &body(200_000, 2)).unwrap();
+    let counts = store.counts();
+    assert!(counts.unlinked_bytes >= 300_000 && counts.disk_bytes < 300_000, "{counts:?}");
+    assert_eq!((bytes(&old), bytes(&new)), (body(300_000, 1), body(200_000, 2)));
+    drop(old);
     assert_eq!(store.counts().unlinked_bytes, 0);
 }
 
@@ -220,6 +245,18 @@ fn two_stores_on_one_folder_take_what_the_other_leaves() {
         }
     }
     assert!(get(&one, 199).is_some() && get(&two, 199).is_some());
+}
+
+#[test]
+fn a_file_that_another_store_made_larger_counts_with_its_new_size() {
+    let parent = folder();
+    let options = options(parent.path());
+    let (one, two) = (open(&options), open(&options));
+    put(&one, 1, b"small").unwrap();
+    put(&two, 1, &body(300_000, 1)).unwrap();
+    assert!(one.counts().disk_bytes < 300_000);
+    assert_eq!(bytes(&get(&one, 1).unwrap()), body(300_000, 1));
+    assert_eq!((one.counts().entries, one.counts().disk_bytes), on_disk(&options));
 }
 
 #[test]

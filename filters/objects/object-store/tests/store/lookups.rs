@@ -1,4 +1,4 @@
-//! What is stored is found, here, in a second store and after a restart.
+//! Lookups, here, in a second store and after a restart.
 
 use std::sync::Arc;
 
@@ -59,6 +59,10 @@ fn a_commit_is_visible_at_once_to_other_stores_and_readers() {
         let peeked = reader.peek(key(number), Wait::Disk).unwrap().unwrap();
         assert_eq!(peeked.placed.head.url, url(number));
         assert_eq!(reader.version(key(number)), Some(peeked.version));
+        match reader.peek(key(number), Wait::Never) {
+            Ok(found) => assert_eq!(found.unwrap().placed, peeked.placed),
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock),
+        }
         let mut read = vec![0; size + 1];
         let count = read_now(&peeked.file, peeked.placed.body_at, &mut read).unwrap();
         assert_eq!(count.map(|count| read[..count].to_vec()).unwrap_or(body(size, number)), body(size, number));
@@ -170,6 +174,17 @@ fn a_refresh_is_written_over_the_head_or_copies_the_file() {
 }
 
 #[test]
+fn a_refresh_with_fields_of_any_length_leaves_the_body_alone() {
+    let parent = folder();
+    let store = open(&Options { hot_bytes: 0, ..options(parent.path()) });
+    for long in 0..1200 {
+        let object = put(&store, 1, b"body").unwrap();
+        store.refresh(&object, vec![(b"etag".to_vec(), vec![b'e'; long])], life()).unwrap();
+        assert_eq!(bytes(&get(&store, 1).unwrap()), b"body", "{long}");
+    }
+}
+
+#[test]
 fn a_response_that_was_replaced_is_not_refreshed() {
     let parent = folder();
     let store = open(&options(parent.path()));
@@ -199,4 +214,14 @@ fn lookups_during_refreshes_give_the_right_body_or_nothing() {
         object = store.refresh(&object, fields, life()).unwrap();
     }
     assert!(reading.join().unwrap() > 0);
+}
+
+#[test]
+fn threads_may_share_a_store_and_its_results() {
+    fn is_shared<T: Send + Sync + 'static>() {}
+    is_shared::<object_store::Store>();
+    is_shared::<object_store::Object>();
+    is_shared::<object_store::Fill>();
+    is_shared::<object_store::Reader>();
+    is_shared::<Folder>();
 }
