@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use crate::body::Body;
 use crate::fetch::Led;
-use crate::fill::{Filling, Progress, Rest, Waiting};
+use crate::fill::{self, Filling, Progress, Rest, Waiting};
 use crate::metrics::Metrics;
 use crate::origin::{Origin, Unanswered};
 use crate::outcome::Outcome;
@@ -200,11 +200,7 @@ impl Cache {
         spare: Option<Arc<Object>>,
     ) -> Result<Answer, Unanswered> {
         let fields = fields_of(parts);
-        let known = timeout(JOIN_TIME, waiting.wait_for(|progress| !matches!(progress, Progress::Asking))).await;
-        let progress = match known {
-            Ok(Ok(progress)) => progress.clone(),
-            Ok(Err(_)) | Err(_) => Progress::Alone,
-        };
+        let progress = timeout(JOIN_TIME, fill::known(&mut waiting)).await.unwrap_or(Progress::Alone);
         let fits = |of: Key, head: &object_store::Head| {
             of == key_of_variant(asked.key, &fields, &head.vary)
                 && head.life.allows(&fields, reply::now_s()) == Use::Fresh

@@ -230,3 +230,9 @@ pub(crate) enum Progress {
 
 /// What others wait for.
 pub(crate) type Waiting = watch::Receiver<Progress>;
+
+/// Waits until it is known how the origin responds.
+pub(crate) async fn known(waiting: &mut Waiting) -> Progress {
+    let progress = waiting.wait_for(|progress| !matches!(progress, Progress::Asking)).await;
+    progress.map_or(Progress::Alone, |progress| progress.clone())
+}
