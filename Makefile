@@ -136,8 +136,10 @@ build-native: toolchain | $(DIST) ## the native module of all filters (`engine: 
 	@$(STEP) "Building the native module of the filters" "1 min" cargo build $(QUIET) --locked --profile native -p longhaul-filters
 	@install -m 644 target/native/liblonghaul_filters.so $(DIST)/longhaul_filters.so
 
-# The demo's link is too fast for smaller images.
-RUN_PROGRAMS := longhaul $(if $(CONFIG),longhaul-images)
+# The programs that `longhaul run` starts beside Envoy. The demo uses neither.
+SIDE_PROGRAMS := longhaul-images longhaul-objects
+RUN_PROGRAMS := longhaul $(if $(CONFIG),$(SIDE_PROGRAMS))
+HOST_PROGRAMS := longhaul $(SIDE_PROGRAMS) longhaul-link
 
 .PHONY: build-longhaul
 build-longhaul: toolchain | $(DIST)
@@ -147,8 +149,8 @@ build-longhaul: toolchain | $(DIST)
 # All at once: apart, they would compile their common dependencies twice, with other features.
 .PHONY: build-host
 build-host: toolchain | $(DIST)
-	@$(STEP) "Building the longhaul command, its image program and the link emulator" "2 min" $(HOST_BUILD) -p longhaul -p longhaul-images -p longhaul-link
-	@install -m 755 target/release/longhaul target/release/longhaul-images target/release/longhaul-link $(DIST)/
+	@$(STEP) "Building the longhaul command, the programs beside Envoy and the link emulator" "2 min" $(HOST_BUILD) $(HOST_PROGRAMS:%=-p %)
+	@install -m 755 $(HOST_PROGRAMS:%=target/release/%) $(DIST)/
 
 .PHONY: build-coredns
 build-coredns: | $(DIST)

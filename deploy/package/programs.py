@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from project import NATIVE_FILTERS, PROGRAMS, REPOSITORY, TARGET, WASM_FILTERS, Failed, native, run
+from project import NATIVE_FILTERS, PROGRAMS, REPOSITORY, RUST_PROGRAMS, TARGET, WASM_FILTERS, Failed, native, run
 
 T = TypeVar("T")
 
@@ -70,10 +70,10 @@ def _cross_build(arch: Arch, into: Path) -> None:
     run(
         # The same options as in the Makefile for this machine.
         "cargo", "--config", "tools/host-profile.toml", "build", "--quiet", "--locked", "--release",
-        "-p", "longhaul", "-p", "longhaul-images", "--target", arch.rust,
+        *(option for name in RUST_PROGRAMS for option in ("-p", name)), "--target", arch.rust,
         env={variable: f"{arch.gnu}-gcc", "CARGO_TARGET_DIR": str(TARGET)},
     )  # fmt: skip
-    for name in ("longhaul", "longhaul-images"):
+    for name in RUST_PROGRAMS:
         _copy(TARGET / arch.rust / "release" / name, into / name, 0o755)
     run(
         "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", into / "coredns", "./cmd/coredns",

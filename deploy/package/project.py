@@ -21,7 +21,10 @@ FILTER_CRATES = tuple(
 WASM_FILTERS = tuple(f"{crate.removesuffix('-filter').replace('-', '_')}.wasm" for crate in FILTER_CRATES)
 NATIVE_FILTERS = "longhaul_filters.so"
 """The same filters as one dynamic module of Envoy, for `engine: native`."""
-PROGRAMS = ("longhaul", "longhaul-images", "coredns", "envoy")
+# `longhaul run` starts them beside Envoy.
+SIDE_PROGRAMS = ("longhaul-images", "longhaul-objects")
+RUST_PROGRAMS = ("longhaul", *SIDE_PROGRAMS)
+PROGRAMS = (*RUST_PROGRAMS, "coredns", "envoy")
 SUMMARY = "performance enhancing proxy for clients behind slow, far-away links"
 MAINTAINER = "The Longhaul authors <longhaul@example.org>"
 

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from programs import Arch
-from project import native, run
+from project import SIDE_PROGRAMS, native, run
 
 CONFIG = """\
 role: edge
@@ -32,7 +32,9 @@ def start_each(arch: Arch, programs: Path) -> str:
     run(*prefix, programs / "longhaul", "render", config, "--out", rendered)
     run(*prefix, programs / "envoy", "--mode", "validate", "--log-level", "error", "-c", rendered / "bootstrap.yaml")
     run(*prefix, programs / "coredns", "-version")
-    run(*prefix, programs / "longhaul-images", "--version")
+    for name in SIDE_PROGRAMS:
+        run(*prefix, programs / name, "--version")
     return (
-        "started: longhaul check, longhaul render, envoy --mode validate, coredns -version, longhaul-images --version"
+        "started: longhaul check, longhaul render, envoy --mode validate, coredns -version, "
+        + ", ".join(f"{name} --version" for name in SIDE_PROGRAMS)
     )

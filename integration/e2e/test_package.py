@@ -34,6 +34,7 @@ PROGRAMS = tuple(
     for name in (
         "longhaul",
         "longhaul-images",
+        "longhaul-objects",
         "coredns",
         "envoy",
         "url_rewrite.wasm",

@@ -79,6 +79,8 @@ pub struct ProgramSockets {
     pub program: PathBuf,
     /// Envoy's, for the program's requests to origins.
     pub origins: PathBuf,
+    /// The program's, for its counters.
+    pub metrics: PathBuf,
 }
 
 impl ProgramSockets {
@@ -88,9 +90,10 @@ impl ProgramSockets {
     /// Returns the sockets of the program `name` in `folder`. None if their paths are too long for sockets.
     pub fn below(folder: &Path, name: &str) -> Option<Self> {
         let socket = |end: &str| folder.join(format!("{name}{end}.sock"));
-        let this = Self { program: socket(""), origins: socket("-origins") };
+        let this = Self { program: socket(""), origins: socket("-origins"), metrics: socket("-metrics") };
         let fits = |path: &PathBuf| path.as_os_str().len() <= Self::LONGEST;
-        (fits(&this.program) && fits(&this.origins)).then_some(this)
+        let all_fit = [&this.program, &this.origins, &this.metrics].into_iter().all(fits);
+        all_fit.then_some(this)
     }
 }
 

@@ -47,6 +47,7 @@ pub(super) fn config(settings: &Settings, artifacts: &Artifacts) -> Result<Optio
     let config = Config {
         listen: sockets.program.clone(),
         origin: sockets.origins.clone(),
+        metrics: sockets.metrics.clone(),
         folder: dir.join(FOLDER),
         disk_bytes: size.0,
         hot_bytes: (size.0 / HOT_PART).min(MOST_HOT_BYTES),

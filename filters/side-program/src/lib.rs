@@ -9,7 +9,7 @@ use std::io::Write;
 
 pub use end::asked_to_end;
 pub use message::{fields, without_hop_by_hop};
-pub use serve::{ACCEPT_PAUSE, Options, serve};
+pub use serve::{ACCEPT_PAUSE, Options, listen, serve};
 
 /// The most fields of a message. Requests between Envoy's hops have fewer (`inner_header_fields`). A response may have
 /// more: then a program gives no response, and Envoy asks the origin itself.

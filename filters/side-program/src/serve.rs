@@ -25,21 +25,32 @@ const DRAIN: Duration = Duration::from_secs(10);
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// How a program serves.
-#[derive(Debug, Clone, Copy)]
-pub struct Options<'a> {
+#[derive(Debug)]
+pub struct Options {
     /// The name in log lines.
     pub program: &'static str,
-    /// The socket. This user alone can use it. A socket of an earlier process gives way.
-    pub listen: &'a Path,
+    /// The socket.
+    pub listener: UnixListener,
     /// The send buffer of a connection in bytes. Bytes in it stay readable if the process dies.
     pub send_buffer_bytes: usize,
 }
 
-/// Serves until `end` completes, then finishes the requests under way.
+/// Opens a socket that this user alone can use. A socket of an earlier process gives way.
 ///
 /// # Errors
-/// If the socket cannot be opened.
-pub async fn serve<R, F, B, E>(options: Options<'_>, end: impl Future<Output = ()>, respond: R) -> io::Result<()>
+/// The socket cannot be opened.
+pub fn listen(path: &Path) -> io::Result<UnixListener> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Serves until `end` completes, then finishes the requests under way.
+pub async fn serve<R, F, B, E>(options: Options, end: impl Future<Output = ()>, respond: R)
 where
     R: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
     F: Future<Output = Result<Response<B>, E>> + Send + 'static,
@@ -48,12 +59,10 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
 {
-    let listener = listen(options.listen)?;
     let (draining, drain) = watch::channel(());
-    line(options.program, "ready");
     let accepting = async {
         loop {
-            match listener.accept().await {
+            match options.listener.accept().await {
                 Ok((stream, _)) => {
                     let _ = rustix::net::sockopt::set_socket_send_buffer_size(&stream, options.send_buffer_bytes);
                     tokio::spawn(connection(stream, respond.clone(), drain.clone()));
@@ -73,17 +82,6 @@ where
     // Completes when the last connection has dropped its receiver.
     let _ = draining.send(());
     let _ = timeout(DRAIN, draining.closed()).await;
-    Ok(())
-}
-
-fn listen(path: &Path) -> io::Result<UnixListener> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let listener = UnixListener::bind(path)?;
-    fs::set_permissions(path, Permissions::from_mode(0o600))?;
-    Ok(listener)
 }
 
 async fn connection<R, F, B, E>(stream: UnixStream, respond: R, mut drain: watch::Receiver<()>)

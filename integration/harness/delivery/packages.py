@@ -59,7 +59,7 @@ class Packages:
 def packages() -> Packages:
     """Builds the packages."""
     need_commands("go", "strip", "dpkg-deb")
-    for name in ("longhaul", "longhaul-images", "coredns", "envoy", "url_rewrite.wasm"):
+    for name in ("longhaul", "longhaul-images", "longhaul-objects", "coredns", "envoy", "url_rewrite.wasm"):
         built(name)
     arch = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
     _once_per_run("packages", PROGRAMS, "--dist", dist(), "--arches", arch)

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use longhaul_config::Settings;
+use longhaul_config::{Cache, CacheEngine, Settings};
 use longhaul_observe::report::ProblemKind;
 use longhaul_observe::{Endpoint, OpenFiles, joined};
 
@@ -35,6 +35,8 @@ pub(super) struct MetricsServer {
 struct Facts {
     /// True if CoreDNS counts the queries of clients.
     serves_dns: bool,
+    /// True if longhaul-objects caches objects.
+    caches_objects: bool,
     /// The process of Envoy.
     envoy: Option<u32>,
     /// The problems that stand.
@@ -42,13 +44,13 @@ struct Facts {
 }
 
 impl MetricsServer {
-    /// Reads Envoy's statistics at `admin` and those of CoreDNS at `dns`.
-    pub(super) fn new(admin: Endpoint, dns: Endpoint) -> Self {
+    /// Reads Envoy's statistics at `admin`, those of CoreDNS at `dns`, and those of longhaul-objects at `objects`.
+    pub(super) fn new(admin: Endpoint, dns: Endpoint, objects: Option<Endpoint>) -> Self {
         let facts = Arc::new(Mutex::new(Facts::default()));
         let shared = Arc::clone(&facts);
         let page = move |path: &str| {
             let facts = shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            (path == PATH).then(|| Resource::ok(MEDIA_TYPE, exposition(&admin, &dns, &facts)))
+            (path == PATH).then(|| Resource::ok(MEDIA_TYPE, exposition(&admin, &dns, objects.as_ref(), &facts)))
         };
         Self { pages: Arc::new(page), server: PageServer::new("listen.metrics", "metrics page"), facts }
     }
@@ -56,7 +58,8 @@ impl MetricsServer {
     /// Starts, stops or replaces the server, as the settings want. `envoy` is the process of Envoy, and `problems` are
     /// those that stand. Call it often.
     pub(super) fn tend(&mut self, settings: &Settings, envoy: Option<u32>, problems: Vec<ProblemKind>) {
-        let facts = Facts { serves_dns: settings.listen.dns.is_some(), envoy, problems };
+        let caches_objects = matches!(settings.cache, Cache::Disk { engine: CacheEngine::Objects, .. });
+        let facts = Facts { serves_dns: settings.listen.dns.is_some(), caches_objects, envoy, problems };
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
         if let Some(socket) = self.server.tend(settings.listen.metrics, own_names(settings), &self.pages) {
             say(Level::Info, &format!("the metrics are at http://{socket}{PATH}"));
@@ -74,10 +77,13 @@ impl MetricsServer {
     }
 }
 
-fn exposition(admin: &Endpoint, dns: &Endpoint, facts: &Facts) -> String {
+fn exposition(admin: &Endpoint, dns: &Endpoint, objects: Option<&Endpoint>, facts: &Facts) -> String {
     let mut programs = vec![("envoy", admin.page("/stats/prometheus").ok())];
     if facts.serves_dns {
         programs.push(("coredns", dns.page(PATH).ok()));
+    }
+    if let Some(objects) = objects.filter(|_| facts.caches_objects) {
+        programs.push(("longhaul-objects", objects.page(PATH).ok()));
     }
     let up = programs.iter().map(|(name, page)| (*name, u64::from(page.is_some())));
     let mut own = gauge("process_up", "process", "Whether the program responds to this scrape (1) or not (0).", up);
@@ -112,14 +118,18 @@ mod tests {
     fn a_program_that_does_not_respond_is_counted_as_down() {
         let nobody = Endpoint::Unix("/nonexistent/admin.sock".into());
         let problems = vec![ProblemKind::ProgramDown];
-        let facts = Facts { serves_dns: true, envoy: Some(std::process::id()), problems };
-        let page = exposition(&nobody, &nobody, &facts);
+        let facts = Facts { serves_dns: true, caches_objects: true, envoy: Some(std::process::id()), problems };
+        let page = exposition(&nobody, &nobody, Some(&nobody), &facts);
         assert!(page.contains("\nlonghaul_problem{kind=\"program_down\"} 1\n"), "{page}");
         assert!(page.contains("\nlonghaul_problem{kind=\"link_silent\"} 0\n"), "{page}");
         assert!(page.contains("\nlonghaul_process_up{process=\"envoy\"} 0\n"), "{page}");
         assert!(page.contains("\nlonghaul_process_up{process=\"coredns\"} 0\n"), "{page}");
         assert!(page.contains("\nlonghaul_open_files{process=\"envoy\"} "), "{page}");
-        let without = exposition(&nobody, &nobody, &Facts::default());
-        assert!(!without.contains("coredns") && !without.contains("open_files"), "{without}");
+        let without = exposition(&nobody, &nobody, Some(&nobody), &Facts::default());
+        assert!(page.contains("\nlonghaul_process_up{process=\"longhaul-objects\"} 0\n"), "{page}");
+        assert!(
+            !without.contains("coredns") && !without.contains("objects") && !without.contains("open_files"),
+            "{without}"
+        );
     }
 }

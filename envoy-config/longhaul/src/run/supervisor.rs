@@ -125,7 +125,11 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let publisher = Publisher::new(&state.path);
     let pages = RecentPages::default();
     let [admin, dns_metrics] = [state.private.admin(), state.private.dns_metrics()].map(Endpoint::Unix);
-    let metrics_page = MetricsServer::new(admin, dns_metrics);
+    let metrics_page = MetricsServer::new(
+        admin,
+        dns_metrics,
+        machine.objects.as_ref().map(|sockets| Endpoint::Unix(sockets.metrics.clone())),
+    );
     let status_page = StatusServer::new(publisher.last(), pages.clone());
     let mut run = Run {
         envoy: Envoy::new(located.envoy.clone(), &machine, state.private.clone(), pages),

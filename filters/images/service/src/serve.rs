@@ -27,7 +27,7 @@ const METRICS_TIME: Duration = Duration::from_secs(10);
 /// # Errors
 /// If a socket cannot be opened.
 pub async fn run(config: Config, end: impl Future<Output = ()>) -> io::Result<()> {
-    let socket = config.listen.clone();
+    let listener = side_program::listen(&config.listen)?;
     let metrics = match config.metrics {
         Some(address) => Some(TcpListener::bind(address).await?),
         None => None,
@@ -38,8 +38,10 @@ pub async fn run(config: Config, end: impl Future<Output = ()>) -> io::Result<()
     if let Some(metrics) = metrics {
         tokio::spawn(serve_metrics(metrics, Arc::clone(&service)));
     }
-    let options = Options { program: log::PROGRAM, listen: &socket, send_buffer_bytes };
-    side_program::serve(options, end, move |request| Arc::clone(&service).respond(request)).await
+    log::line("ready");
+    let options = Options { program: log::PROGRAM, listener, send_buffer_bytes };
+    side_program::serve(options, end, move |request| Arc::clone(&service).respond(request)).await;
+    Ok(())
 }
 
 async fn serve_metrics(listener: TcpListener, service: Arc<Service>) {

@@ -12,6 +12,8 @@ pub struct Config {
     pub listen: PathBuf,
     /// Envoy's socket for requests to origins.
     pub origin: PathBuf,
+    /// The socket of the counters.
+    pub metrics: PathBuf,
     /// The folder of the store. Only this program's user may read it.
     pub folder: PathBuf,
     /// The room on the disk.

@@ -1,9 +1,13 @@
 //! `longhaul-objects CONFIG`: the program. `longhaul run` writes its configuration and starts it.
 
+use std::convert::Infallible;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::{env, fs, io};
 
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::Response;
 use longhaul_objects::{Cache, PROGRAM};
 use object_config::Config;
 use side_program::Options;
@@ -40,7 +44,15 @@ fn run(path: &str) -> io::Result<()> {
     runtime.block_on(async {
         let end = side_program::asked_to_end()?;
         let cache = Cache::open(&config)?;
-        let options = Options { program: PROGRAM, listen: &config.listen, send_buffer_bytes: SEND_BUFFER_BYTES };
-        side_program::serve(options, end, move |request| Arc::clone(&cache).respond(request)).await
+        let options = |listener| Options { program: PROGRAM, listener, send_buffer_bytes: SEND_BUFFER_BYTES };
+        let requests = options(side_program::listen(&config.listen)?);
+        let counters = options(side_program::listen(&config.metrics)?);
+        let counted = Arc::clone(&cache);
+        let respond =
+            move |_| std::future::ready(Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(counted.metrics()))));
+        tokio::spawn(side_program::serve(counters, std::future::pending(), respond));
+        side_program::line(PROGRAM, "ready");
+        side_program::serve(requests, end, move |request| Arc::clone(&cache).respond(request)).await;
+        Ok(())
     })
 }

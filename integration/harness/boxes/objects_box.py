@@ -1,0 +1,225 @@
+"""An edge on loopback whose cache is `longhaul-objects`, an origin of objects behind it, and clients that check every
+body."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+from harness.host.artifacts import built
+from harness.host.ports import free_ports
+from harness.host.waiting import wait_for
+from harness.origins.http1 import Client, Message, Origin
+
+from .pep import Pep, command, write_config
+
+WWW = "www.example.org"
+KEPT = {"Cache-Control": "max-age=600"}
+"""The field of a response that every cache may keep."""
+PAUSE_S = 0.005
+"""The pause between two requests of one client. It leaves a small machine time to serve them."""
+
+Made = tuple[int, Mapping[str, str], bytes]
+"""A response: its status, fields and body."""
+
+
+class Shelf:
+    """An origin with the objects that a test puts there. It counts the requests for each."""
+
+    def __init__(self, *, closes: bool = False) -> None:
+        """With `closes`, it closes the connection after each response. No connection outlives the origin then."""
+        self._made: dict[str, Callable[[Message], Made]] = {}
+        self._closes = closes
+        self.origin = Origin(self._answer)
+
+    @property
+    def address(self) -> str:
+        """Its address and port."""
+        return f"127.0.0.1:{self.origin.port}"
+
+    def put(self, path: str, body: bytes, fields: Mapping[str, str] = KEPT) -> str:
+        """Puts an object there. Returns its path."""
+        return self.make(path, lambda _: (200, fields, body))
+
+    def make(self, path: str, made: Callable[[Message], Made]) -> str:
+        """Makes the response from each request. Returns the path."""
+        self._made[path] = made
+        return path
+
+    def requests(self, path: str) -> list[Message]:
+        """Returns the requests for a path so far."""
+        return [one for one in self.origin.requests if one.target == path]
+
+    def asked(self, path: str) -> int:
+        """Returns the number of requests for a path so far."""
+        return len(self.requests(path))
+
+    def _answer(self, request: Message) -> Iterable[bytes]:
+        made = self._made.get(request.target)
+        status, fields, body = made(request) if made else (404, {}, b"no such object\n")
+        closing = {"Connection": "close"} if self._closes else {}
+        every = {"Date": formatdate(usegmt=True), "Content-Length": str(len(body)), **fields, **closing}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in every.items())
+        yield f"HTTP/1.1 {status} Made\r\n{lines}\r\n".encode() + (b"" if request.method == "HEAD" else body)
+
+
+@dataclass
+class ObjectsBox:
+    """A running edge."""
+
+    pep: Pep
+    etc: Path
+    config: dict[str, Any]
+    http: int
+
+    def get(self, path: str, fields: Mapping[str, str] | None = None, host: str = WWW, **request: Any) -> Message:
+        """Sends one request on a connection of its own. `request` has `method` and `body`."""
+        return ask(self.http, path, fields, host, **request)
+
+    def child(self) -> dict[str, Any]:
+        """Returns the report of `longhaul run` on the program: `pid` and `restarts`."""
+        return json.loads((self.pep.state / "run.json").read_text())["objects"]
+
+    def status(self, *options: str) -> str:
+        """Returns the output of `longhaul status`."""
+        return command("status", "--state", self.pep.state, *options).stdout
+
+    def kill_program(self) -> None:
+        """Kills the program, and waits until another process has its job."""
+        pid = self.child()["pid"]
+        assert pid
+        os.kill(pid, signal.SIGKILL)
+        wait_for("another process", lambda: self.child()["pid"] not in (pid, None))
+
+    def sent_to_program(self) -> float:
+        """Returns the number of requests that Envoy has sent to the program and its spare so far."""
+        return self.pep.metrics()['envoy_cluster_upstream_rq_total{envoy_cluster_name="objects"}']
+
+    def write(self, **sections: Any) -> None:
+        """Changes sections of the running file. Returns once the change is applied."""
+        before = self._outcomes()
+        self.config |= sections
+        write_config(self.etc, self.config, ["example.org"])
+        wait_for("the change to be taken", lambda: self._outcomes() > before, timeout_s=90)
+        assert "and was refused" not in self.pep.output()
+
+    def _outcomes(self) -> int:
+        return self.pep.output().count("longhaul.yaml changed")
+
+
+def ask(
+    port: int,
+    path: str,
+    fields: Mapping[str, str] | None = None,
+    host: str = WWW,
+    *,
+    method: str = "GET",
+    body: bytes = b"",
+) -> Message:
+    """Sends one request to a port of loopback. Returns the response, which may be cut short."""
+    client = Client(port)
+    try:
+        encoded = [(name.encode(), value.encode()) for name, value in (fields or {}).items()]
+        return client.ask(method.encode(), host.encode(), path.encode(), encoded, body)
+    finally:
+        client.close()
+
+
+@dataclass
+class Load:
+    """Clients that request objects without end. Every second client keeps its connection."""
+
+    port: int
+    bodies: Mapping[str, bytes]
+    done: int = 0
+    failed: list[str] = field(default_factory=list)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def running(self, clients: int = 6) -> Iterator[Load]:
+        """Runs the clients for as long as the context lasts."""
+        threads = [threading.Thread(target=self._run, args=(number % 2 == 0, number)) for number in range(clients)]
+        for thread in threads:
+            thread.start()
+        try:
+            self.go_on(5 * clients)
+            yield self
+        finally:
+            self._over.set()
+            for thread in threads:
+                thread.join()
+
+    def go_on(self, count: int) -> None:
+        """Waits for so many more responses."""
+        target = self.done + count
+        wait_for(f"{count} more responses", lambda: self.done >= target or self.failed, timeout_s=60)
+
+    def _run(self, keeps: bool, number: int) -> None:
+        paths = list(self.bodies)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        while not self._over.wait(PAUSE_S):
+            number += 1
+            path = paths[number % len(paths)]
+            problem = self._one(connection, path)
+            if problem or not keeps:
+                connection.close()
+            with self._lock:
+                self.done += 1
+                self.failed += [problem] if problem else []
+        connection.close()
+
+    def _one(self, connection: http.client.HTTPConnection, path: str) -> str:
+        try:
+            connection.request("GET", path, headers={"Host": WWW})
+            answer = connection.getresponse()
+            body = answer.read()
+        except (OSError, http.client.HTTPException) as problem:
+            return f"{path}: {problem!r}"
+        right = answer.status == 200 and body == self.bodies[path]
+        return "" if right else f"{path}: {answer.status}, {len(body)} bytes, {body[:80]!r}"
+
+
+def configuration(
+    folder: Path, origins: Mapping[str, str], resolver: str, *, http: int | None = None, **sections: Any
+) -> dict[str, Any]:
+    """Returns the edge's configuration. `origins` has the address and port of each host. `sections` replace whole
+    ones."""
+    listening, dns, metrics = free_ports(3)
+    return {
+        "role": "edge",
+        "link": {"rtt": "600ms", "down": "20mbit", "up": "5mbit"},
+        "proxy": {"addresses": ["127.0.0.1"]},
+        "listen": {
+            "http": f"127.0.0.1:{http or listening}", "tls": "off", "dns": f"127.0.0.1:{dns}",
+            "metrics": f"127.0.0.1:{metrics}", "status": "off", "intercept": "none",
+        },
+        "upstream": {"resolvers": [resolver], "map": dict(origins)},
+        "rewrite": {"level": "off"},
+        "cache": {"dir": str(folder / "cache"), "size": "256mib", "engine": "objects"},
+        **sections,
+    }  # fmt: skip
+
+
+@contextmanager
+def objects_box(
+    folder: Path, origins: Mapping[str, str], resolver: str = "127.0.0.1:53", steered: Sequence[str] = (), **sections: Any
+) -> Iterator[ObjectsBox]:
+    """Runs the edge. `sections` replace whole sections of its configuration."""
+    for name in ("longhaul", "longhaul-objects", "coredns", "url_rewrite.wasm", "envoy"):
+        built(name)
+    (http,) = free_ports(1)
+    etc = folder / "etc"
+    etc.mkdir()
+    config = configuration(folder, origins, resolver, http=http, **sections)
+    with Pep(write_config(etc, config, steered), folder) as pep:
+        yield ObjectsBox(pep, etc, config, http)
