@@ -112,15 +112,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let generation = Generation::of(loaded, &machine)?;
     generation.say_engine();
     write_tree(&machine.root, &generation.tree, None)?;
-    let few = [
-        too_few_files(&generation.settings),
-        fewer_urls(&generation.settings, &generation.derived.capacity),
-        images_stay(&generation, &machine, images.is_some()),
-        nothing_cached(&generation, &machine, objects.is_some()),
-    ];
-    for warning in few.into_iter().flatten() {
-        say(Level::Warning, &warning);
-    }
+    say_shortages(&generation, &machine, [images.is_some(), objects.is_some()]);
     let set_up = SetUp::of(&generation.settings);
     let publisher = Publisher::new(&state.path);
     let pages = RecentPages::default();
@@ -183,26 +175,30 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     outcome.and(stopped)
 }
 
-/// Returns the warning that images cannot be recoded here, if the file wants it.
-fn images_stay(generation: &Generation, machine: &RunContext, has_program: bool) -> Option<String> {
-    let why = if has_program {
-        "the path of the state folder is too long for sockets"
-    } else {
-        "longhaul-images was not found"
+/// Warns of what this machine lacks for the configuration. `has_programs`: the one for images and the one for objects were
+/// found.
+fn say_shortages(generation: &Generation, machine: &RunContext, has_programs: [bool; 2]) {
+    let [has_images, has_objects] = has_programs;
+    let why = |has_program, name| {
+        if has_program {
+            "the path of the state folder is too long for sockets".to_owned()
+        } else {
+            format!("{name} was not found")
+        }
     };
-    let stay = generation.derived.images.on && machine.images.is_none();
-    stay.then(|| format!("images stay as their origins send them: {why}"))
-}
-
-/// Returns the warning that nothing is cached here, if the file wants the program that caches objects.
-fn nothing_cached(generation: &Generation, machine: &RunContext, has_program: bool) -> Option<String> {
-    let why = if has_program {
-        "the path of the state folder is too long for sockets"
-    } else {
-        "longhaul-objects was not found"
-    };
-    let wanted = matches!(generation.settings.cache, Cache::Disk { engine: CacheEngine::Objects, .. });
-    (wanted && machine.objects.is_none()).then(|| format!("nothing is cached: {why}"))
+    let settings = &generation.settings;
+    let images_stay = generation.derived.images.on && machine.images.is_none();
+    let caches_objects = matches!(settings.cache, Cache::Disk { engine: CacheEngine::Objects, .. });
+    let nothing_cached = caches_objects && machine.objects.is_none();
+    let shortages = [
+        too_few_files(settings),
+        fewer_urls(settings, &generation.derived.capacity),
+        images_stay.then(|| format!("images stay as their origins send them: {}", why(has_images, "longhaul-images"))),
+        nothing_cached.then(|| format!("nothing is cached: {}", why(has_objects, "longhaul-objects"))),
+    ];
+    for warning in shortages.into_iter().flatten() {
+        say(Level::Warning, &warning);
+    }
 }
 
 /// A run. `apply` holds the methods that change it.
