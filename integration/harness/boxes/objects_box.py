@@ -6,9 +6,10 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -23,6 +24,7 @@ from harness.origins.http1 import Client, Message, Origin
 from .pep import Pep, command, write_config
 
 WWW = "www.example.org"
+STEERED_NAMES = ("example.org",)
 KEPT = {"Cache-Control": "max-age=600"}
 """The field of a response that every cache may keep."""
 PAUSE_S = 0.005
@@ -38,6 +40,7 @@ class Shelf:
     def __init__(self, *, closes: bool = False) -> None:
         """With `closes`, it closes the connection after each response. No connection outlives the origin then."""
         self._made: dict[str, Callable[[Message], Made]] = {}
+        self._streams: dict[str, Callable[[Message], Iterable[bytes]]] = {}
         self._closes = closes
         self.origin = Origin(self._answer)
 
@@ -55,6 +58,11 @@ class Shelf:
         self._made[path] = made
         return path
 
+    def stream(self, path: str, answer: Callable[[Message], Iterable[bytes]]) -> str:
+        """Sends the bytes that `answer` yields for a request, with the head. Returns the path."""
+        self._streams[path] = answer
+        return path
+
     def requests(self, path: str) -> list[Message]:
         """Returns the requests for a path so far."""
         return [one for one in self.origin.requests if one.target == path]
@@ -64,6 +72,9 @@ class Shelf:
         return len(self.requests(path))
 
     def _answer(self, request: Message) -> Iterable[bytes]:
+        if stream := self._streams.get(request.target):
+            yield from stream(request)
+            return
         made = self._made.get(request.target)
         status, fields, body = made(request) if made else (404, {}, b"no such object\n")
         closing = {"Connection": "close"} if self._closes else {}
@@ -104,16 +115,29 @@ class ObjectsBox:
         """Returns the number of requests that Envoy has sent to the program and its spare so far."""
         return self.pep.metrics()['envoy_cluster_upstream_rq_total{envoy_cluster_name="objects"}']
 
+    def under_way(self) -> float:
+        """Returns the number of requests that the program has not responded to."""
+        return self.pep.metrics()['envoy_cluster_upstream_rq_active{envoy_cluster_name="objects"}']
+
+    def files_of(self, path: str) -> list[Path]:
+        """Returns the program's files whose head names this path."""
+        store = Path(self.config["cache"]["dir"]) / "objects"
+        return [one for one in store.rglob("*") if one.is_file() and path.encode() in one.read_bytes()]
+
+    def origins_socket(self) -> str:
+        """Returns Envoy's socket where the program requests what it lacks."""
+        return json.loads((self.pep.state / "rendered" / "objects.json").read_text())["origin"]
+
     def write(self, **sections: Any) -> None:
         """Changes sections of the running file. Returns once the change is applied."""
         before = self._outcomes()
         self.config |= sections
-        write_config(self.etc, self.config, ["example.org"])
+        write_config(self.etc, self.config, STEERED_NAMES)
         wait_for("the change to be taken", lambda: self._outcomes() > before, timeout_s=90)
         assert "and was refused" not in self.pep.output()
 
     def _outcomes(self) -> int:
-        return self.pep.output().count("longhaul.yaml changed")
+        return len(re.findall(r"^\S+ \w+ longhaul: .* changed(?:: |, and was refused)", self.pep.output(), re.MULTILINE))
 
 
 def ask(
@@ -189,21 +213,18 @@ class Load:
         return "" if right else f"{path}: {answer.status}, {len(body)} bytes, {body[:80]!r}"
 
 
-def configuration(
-    folder: Path, origins: Mapping[str, str], resolver: str, *, http: int | None = None, **sections: Any
-) -> dict[str, Any]:
-    """Returns the edge's configuration. `origins` has the address and port of each host. `sections` replace whole
-    ones."""
-    listening, dns, metrics = free_ports(3)
+def configuration(folder: Path, **sections: Any) -> dict[str, Any]:
+    """Returns the edge's configuration. `sections` replace whole ones."""
+    http, dns, metrics = free_ports(3)
     return {
         "role": "edge",
         "link": {"rtt": "600ms", "down": "20mbit", "up": "5mbit"},
         "proxy": {"addresses": ["127.0.0.1"]},
         "listen": {
-            "http": f"127.0.0.1:{http or listening}", "tls": "off", "dns": f"127.0.0.1:{dns}",
+            "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}",
             "metrics": f"127.0.0.1:{metrics}", "status": "off", "intercept": "none",
         },
-        "upstream": {"resolvers": [resolver], "map": dict(origins)},
+        "upstream": {"resolvers": ["127.0.0.1:53"]},
         "rewrite": {"level": "off"},
         "cache": {"dir": str(folder / "cache"), "size": "256mib", "engine": "objects"},
         **sections,
@@ -211,15 +232,11 @@ def configuration(
 
 
 @contextmanager
-def objects_box(
-    folder: Path, origins: Mapping[str, str], resolver: str = "127.0.0.1:53", steered: Sequence[str] = (), **sections: Any
-) -> Iterator[ObjectsBox]:
-    """Runs the edge. `sections` replace whole sections of its configuration."""
+def objects_box(folder: Path, config: dict[str, Any]) -> Iterator[ObjectsBox]:
+    """Runs the edge."""
     for name in ("longhaul", "longhaul-objects", "coredns", "url_rewrite.wasm", "envoy"):
         built(name)
-    (http,) = free_ports(1)
     etc = folder / "etc"
     etc.mkdir()
-    config = configuration(folder, origins, resolver, http=http, **sections)
-    with Pep(write_config(etc, config, steered), folder) as pep:
-        yield ObjectsBox(pep, etc, config, http)
+    with Pep(write_config(etc, config, STEERED_NAMES), folder) as pep:
+        yield ObjectsBox(pep, etc, config, int(config["listen"]["http"].rpartition(":")[2]))

@@ -81,6 +81,10 @@ impl Cache {
         let (mut parts, body) = request.into_parts();
         parts.version = Version::HTTP_11;
         without_hop_by_hop(&mut parts.headers);
+        if !parts.method.is_safe() {
+            self.changed(&parts).await;
+            return Ok(reply::alone(StatusCode::NO_CONTENT));
+        }
         // Envoy's routes send no request with a body here.
         let answer = if body.is_end_stream() { self.get(parts).await } else { self.past(parts).await };
         match answer {
@@ -156,6 +160,16 @@ impl Cache {
     /// Sends a request to the origin as it is.
     async fn past(&self, parts: Parts) -> Result<Answer, Unanswered> {
         Ok((passed(self.origin.ask(parts).await?), Outcome::Past))
+    }
+
+    /// Removes what is stored for the URL of a request that may change it (RFC 9111 section 4.4). Envoy sends a copy of such a
+    /// request, without the scheme. A variant goes with the marker of its URL.
+    async fn changed(&self, parts: &Parts) {
+        for scheme in [&b"http"[..], b"https"] {
+            let (store, key) = (Arc::clone(&self.store), Asked::with_scheme(parts, scheme).key);
+            // A disk that takes no writes has a problem of its own, which the counters show.
+            let _ = spawn_blocking(move || store.remove(key)).await;
+        }
     }
 
     /// Gets a response from the origin, or waits for the request of another client. `validated` is the stored response that

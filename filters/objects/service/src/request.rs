@@ -21,9 +21,13 @@ pub(crate) struct Asked {
 impl Asked {
     /// Reads the URL. Envoy's outer hop says the scheme of the request to the origin in a field of ours.
     pub(crate) fn of(parts: &Parts) -> Self {
-        let value = |name: &str| parts.headers.get(name).map_or(&b""[..], HeaderValue::as_bytes);
-        let scheme = value(marks::SCHEME);
-        let host = value("host").to_ascii_lowercase();
+        let scheme = parts.headers.get(marks::SCHEME).map_or(&b""[..], HeaderValue::as_bytes);
+        Self::with_scheme(parts, scheme)
+    }
+
+    /// Reads the URL of a request whose scheme is known.
+    pub(crate) fn with_scheme(parts: &Parts, scheme: &[u8]) -> Self {
+        let host = parts.headers.get(header::HOST).map_or(&b""[..], HeaderValue::as_bytes).to_ascii_lowercase();
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str()).as_bytes();
         Self { key: Key::of_url(scheme, &host, path), url: [scheme, b"://", &host, path].concat() }
     }
