@@ -18,7 +18,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.boxes.grounds import grounds
 from harness.boxes.objects_box import (
     KEPT,
     WWW,
@@ -29,6 +28,7 @@ from harness.boxes.objects_box import (
     ask,
     configuration,
     objects_box,
+    objects_pair,
 )
 from harness.boxes.pep import command, write_config
 from harness.clients.commands import Curl
@@ -477,18 +477,16 @@ def test_a_change_of_the_engine_and_back_loses_no_request(folder: Path) -> None:
 
 
 def test_clients_of_a_remote_get_hits_from_its_ground(folder: Path) -> None:
-    shelf = Shelf()
-    shelf.put("/first.bin", b"the link is up")
-    with grounds(folder, 1, origin=shelf.address, hosts=[WWW]) as bed:
-        (ground,) = bed.grounds
-        cache = {"dir": str(folder / "cache"), "size": "64mib", "engine": "objects"}
-        with ground.config.open("a") as config:
-            config.write(f"cache: {json.dumps(cache)}\n")
-        wait_for("the program", lambda: (json.loads((ground.pep.state / "run.json").read_text())["objects"] or {}).get("pid"))
-        path = shelf.put(fresh(), noise(5000))
+    shelf, body = Shelf(), noise(5000)
+    path = shelf.put(fresh(), body)
+    with objects_pair(folder, {WWW: shelf.address}) as pair:
         for _ in range(3):
-            got = ask(bed.http, path)
-            assert (got.status, got.body) == (200, noise(5000))
+            got = ask(pair.http, path)
+            assert (got.status, got.body) == (200, body)
         assert got.get("age") is not None
         assert shelf.asked(path) == 1
+        assert "objects " in pair.ground.status()
+        pair.ground.kill_program()
+        got = ask(pair.http, path)
+        assert (got.status, got.body, shelf.asked(path)) == (200, body, 1)
     shelf.origin.close()

@@ -46,7 +46,7 @@ pub use {
     gateway::{ControlPlane, Gateway, GatewayError, gateway},
     guard::{Guard, Refused},
     images::FILE as IMAGES_FILE,
-    objects::FILE as OBJECTS_FILE,
+    objects::{FILE as OBJECTS_FILE, folder as objects_folder},
     tree::{ModuleCopy, RenderedTree},
     view::{
         PAGE_MARK,

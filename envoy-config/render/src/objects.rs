@@ -1,5 +1,7 @@
 //! The program that caches objects: its configuration, and its place before the inner hop.
 
+use std::path::PathBuf;
+
 use longhaul_config::{Cache, CacheEngine, Settings};
 use object_config::Config;
 use serde::Serialize;
@@ -35,20 +37,29 @@ impl Objects {
 }
 
 fn sockets<'a>(settings: &Settings, artifacts: &'a Artifacts) -> Option<&'a ProgramSockets> {
-    let wanted = matches!(settings.cache, Cache::Disk { engine: CacheEngine::Objects, .. });
-    artifacts.objects.as_ref().filter(|_| wanted && settings.role.changes_pages())
+    artifacts.objects.as_ref().filter(|_| folder(settings).is_some() && settings.role.changes_pages())
+}
+
+/// Returns the folder of the program's store. None unless the file wants the program.
+pub fn folder(settings: &Settings) -> Option<PathBuf> {
+    match &settings.cache {
+        Cache::Disk { dir, engine: CacheEngine::Objects, .. } => Some(dir.join(FOLDER)),
+        _ => None,
+    }
 }
 
 /// Returns the program's configuration. None unless it caches objects on this box.
 pub(super) fn config(settings: &Settings, artifacts: &Artifacts) -> Result<Option<String>, RenderError> {
-    let (Some(sockets), Cache::Disk { dir, size, .. }) = (sockets(settings, artifacts), &settings.cache) else {
+    let (Some(sockets), Some(folder), Cache::Disk { size, .. }) =
+        (sockets(settings, artifacts), folder(settings), &settings.cache)
+    else {
         return Ok(None);
     };
     let config = Config {
         listen: sockets.program.clone(),
         origin: sockets.origins.clone(),
         metrics: sockets.metrics.clone(),
-        folder: dir.join(FOLDER),
+        folder,
         disk_bytes: size.0,
         hot_bytes: (size.0 / HOT_PART).min(MOST_HOT_BYTES),
         object_bytes: size.0 / OBJECT_SHARE,

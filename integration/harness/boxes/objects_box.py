@@ -19,11 +19,13 @@ from typing import Any
 from harness.host.artifacts import built
 from harness.host.ports import free_ports
 from harness.host.waiting import wait_for
+from harness.net.authority import Authority
 from harness.origins.http1 import Client, Message, Origin
 
 from .pep import Pep, command, write_config
 
 WWW = "www.example.org"
+SHIP = "ship.test"
 STEERED_NAMES = ("example.org",)
 KEPT = {"Cache-Control": "max-age=600"}
 """The field of a response that every cache may keep."""
@@ -240,3 +242,47 @@ def objects_box(folder: Path, config: dict[str, Any]) -> Iterator[ObjectsBox]:
     etc.mkdir()
     with Pep(write_config(etc, config, STEERED_NAMES), folder) as pep:
         yield ObjectsBox(pep, etc, config, int(config["listen"]["http"].rpartition(":")[2]))
+
+
+@dataclass
+class ObjectsPair:
+    """A remote, and a ground whose cache is the program."""
+
+    http: int
+    """The port of the remote for its clients."""
+    ground: ObjectsBox
+
+
+@contextmanager
+def objects_pair(folder: Path, origins: Mapping[str, str]) -> Iterator[ObjectsPair]:
+    """Runs both ends on loopback."""
+    http, pipe, dns, near, far = free_ports(5)
+    link = {"rtt": "20ms", "down": "50mbit", "up": "20mbit"}
+    authority = Authority(folder)
+    ca = str(authority.files.cert)
+    homes = {role: folder / role for role in ("ground", "remote")}
+    for home in homes.values():
+        home.mkdir()
+    ground = {
+        "role": "ground",
+        "link": link,
+        "listen": {"status": "off", "metrics": f"127.0.0.1:{far}"},
+        "upstream": {"map": dict(origins), "resolvers": ["127.0.0.1:53"]},
+        "cache": {"dir": str(folder / "cache"), "size": "64mib", "engine": "objects"},
+        "split": {"listen": f"127.0.0.1:{pipe}", "peer": [SHIP], **authority.issue("127.0.0.1").as_dict(), "ca": ca},
+    }
+    remote = {
+        "role": "remote",
+        "link": link,
+        "proxy": {"addresses": ["127.0.0.1"]},
+        "listen": {
+            "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}",
+            "metrics": f"127.0.0.1:{near}", "status": "off", "intercept": "none",
+        },
+        "split": {"peer": f"127.0.0.1:{pipe}", **authority.issue(SHIP).as_dict(), "ca": ca},
+    }  # fmt: skip
+    with (
+        Pep(write_config(homes["ground"], ground), homes["ground"]) as far_end,
+        Pep(write_config(homes["remote"], remote), homes["remote"]),
+    ):
+        yield ObjectsPair(http, ObjectsBox(far_end, homes["ground"], ground, 0))

@@ -8,6 +8,7 @@
 //! | 3 | `status`: nothing runs (as service managers have it) |
 
 mod bugreport;
+mod cache;
 mod check;
 mod explain;
 mod generate;
@@ -83,6 +84,8 @@ enum Command {
     Netcheck(netcheck::Arguments),
     /// Write one archive for a bug report, without keys, names and addresses of others
     Bugreport(bugreport::Arguments),
+    /// List, purge or verify the responses that longhaul-objects has stored
+    Cache(cache::Arguments),
     /// Print, apply or undo the packet rules, routes and kernel settings that FILE needs
     Host(host::Arguments),
     /// Make the certificates and both configuration files of a pair
@@ -116,6 +119,7 @@ pub fn main() -> ExitCode {
         Command::Measure(arguments) => observe::measure(&arguments),
         Command::Netcheck(arguments) => netcheck::command(&arguments),
         Command::Bugreport(arguments) => bugreport::command(&arguments),
+        Command::Cache(arguments) => cache::command(&arguments),
         Command::Host(arguments) => host::command(&arguments),
         Command::Pair(arguments) => pair::command(&arguments),
         Command::Generate(arguments) => generate::command(&arguments),

@@ -1,5 +1,6 @@
 //! A program, its folder and its origin.
 
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
@@ -66,6 +67,15 @@ impl Program {
     /// SIGTERM.
     pub(crate) fn ask_to_end(&self) {
         assert!(Command::new("kill").arg(self.child.id().to_string()).status().unwrap().success());
+    }
+
+    /// Returns true if the program has begun to end: it accepts no connection.
+    pub(crate) fn refuses(&self) -> bool {
+        let mut stream = std::os::unix::net::UnixStream::connect(&self.socket).unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        let request = b"GET / HTTP/1.1\r\nhost: a\r\ncache-control: only-if-cached\r\n\r\n";
+        stream.write_all(request).unwrap();
+        stream.read(&mut [0]).is_err()
     }
 
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {

@@ -2,15 +2,7 @@
 //!
 //! No test waits for a response to become stale: the origin sends it with an `Age`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    clippy::print_stderr,
-    reason = "the common parts of tests are no tests themselves"
-)]
+#![cfg(test)]
 
 mod bed;
 mod client;

@@ -1,0 +1,212 @@
+//! `longhaul cache`: what longhaul-objects has stored, and its removal.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use longhaul_config::HostName;
+use longhaul_observe::table::table;
+use longhaul_render::objects_folder;
+use object_store::{Kind, Options, Store};
+
+use super::{Outcome, fail, file_or_running, load_or_refuse, print};
+use crate::terminal::width;
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// List the stored responses: status, bytes, remaining freshness and URL
+    List(Which),
+    /// Remove stored responses; the running box notices at once
+    Purge(Purge),
+    /// Read every stored response, and remove what a crash or a broken disk has torn
+    Verify(Place),
+}
+
+#[derive(clap::Args)]
+struct Place {
+    /// The configuration file; optional if only one box runs
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The state folder of the run, if it was started with --state
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct Which {
+    #[command(flatten)]
+    place: Place,
+    /// Only the responses of this host
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    host: Option<HostName>,
+}
+
+#[derive(clap::Args)]
+struct Purge {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    meant: Meant,
+}
+
+/// The responses that are removed.
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct Meant {
+    /// The responses of this URL
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// The responses of this host
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    host: Option<HostName>,
+    /// All responses
+    #[arg(long)]
+    all: bool,
+}
+
+fn name(text: &str) -> Result<HostName, String> {
+    HostName::parse(text).map_err(|error| format!("expected a name such as www.example.org; this is {error}"))
+}
+
+pub(super) fn command(arguments: &Arguments) -> Outcome {
+    match &arguments.action {
+        Action::List(which) => with_store(&which.place, |store| list(store, which.host.as_ref())),
+        Action::Purge(purge) => with_store(&purge.place, |store| remove(store, &purge.meant)),
+        Action::Verify(place) => with_store(place, verify),
+    }
+}
+
+/// Runs an action on the store of a configuration.
+fn with_store(place: &Place, action: impl FnOnce(&Store) -> Result<String, String>) -> Outcome {
+    let file = file_or_running(place.file.as_deref(), place.state.as_deref(), "cache")?;
+    let loaded = load_or_refuse(&file)?;
+    let Some(folder) = objects_folder(&loaded.settings) else {
+        return fail(&format!(
+            "{} has no cache that this command can read: it needs `cache: {{ engine: objects }}`",
+            file.display()
+        ));
+    };
+    match opened(&folder).and_then(|store| store.map_or_else(|| Ok(nothing(&folder)), |store| action(&store))) {
+        Ok(text) => print(&text),
+        Err(error) => fail(&error),
+    }
+}
+
+fn nothing(folder: &Path) -> String {
+    format!("nothing is stored: {} does not exist yet\n", folder.display())
+}
+
+/// Opens the store. Returns None if nothing was ever stored.
+fn opened(folder: &Path) -> Result<Option<Arc<Store>>, String> {
+    if !folder.exists() {
+        return Ok(None);
+    }
+    // It stores nothing, so no response gives way to another.
+    let options = Options { folder: folder.to_path_buf(), max_bytes: u64::MAX, hot_bytes: 0 };
+    Store::open(&options)
+        .map(Some)
+        .map_err(|error| format!("{error}. Run this command as the user of the box: sudo -u longhaul longhaul cache"))
+}
+
+fn list(store: &Store, host: Option<&HostName>) -> Result<String, String> {
+    let now_s = std::time::SystemTime::now();
+    let now_s = now_s.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let mut rows = Vec::new();
+    let mut bytes = 0;
+    let listed = store.list(|one| {
+        let head = one.head;
+        if head.kind != Kind::Object || !host.is_none_or(|host| is_of(&head.url, host)) {
+            return;
+        }
+        bytes += one.disk_bytes;
+        let left_s = head.life.lifetime_s.saturating_sub(head.life.age_at_s(now_s));
+        let fresh = if left_s == 0 || head.life.always_validate { "stale".to_owned() } else { format!("{left_s} s") };
+        rows.push(vec![head.status.to_string(), head.length.to_string(), fresh, printable(&head.url)]);
+    });
+    listed.map_err(|error| format!("the store cannot be read: {error}"))?;
+    rows.sort_by(|one, other| one.last().cmp(&other.last()));
+    let header = ["status", "bytes", "fresh for", "URL"];
+    Ok(format!("{}{} responses, {bytes} bytes on disk\n", table(&header, &rows, width()), rows.len()))
+}
+
+fn remove(store: &Store, meant: &Meant) -> Result<String, String> {
+    let url = meant.url.as_deref().map(normal).transpose()?;
+    let removed = store.purge(|stored| match (&url, &meant.host) {
+        (Some(url), _) => stored == url.as_bytes(),
+        (None, Some(host)) => is_of(stored, host),
+        (None, None) => meant.all,
+    });
+    match removed {
+        Ok(count) => Ok(format!("removed {count} files\n")),
+        Err(error) => Err(format!("not everything was removed: {error}")),
+    }
+}
+
+fn verify(store: &Store) -> Result<String, String> {
+    let found = store.verify().map_err(|error| format!("the store cannot be read: {error}"))?;
+    let unreadable = match found.unreadable {
+        0 => String::new(),
+        count => format!(", {count} could not be read: look at the disk"),
+    };
+    Ok(format!("{} files are whole, {} were torn and are removed{unreadable}\n", found.good, found.removed))
+}
+
+/// Returns a URL as it is stored: with a lower-case host, and without the default port and the fragment.
+fn normal(text: &str) -> Result<String, String> {
+    let url = url::Url::parse(text)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+        .ok_or_else(|| format!("`{text}` is no URL; expected one such as http://www.example.org/style.css"))?;
+    let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
+    let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
+    Ok(format!("{}://{}{port}{}{query}", url.scheme(), url.host_str().unwrap_or_default(), url.path()))
+}
+
+/// Returns true if a stored URL is of this host, with any port.
+fn is_of(url: &[u8], host: &HostName) -> bool {
+    let text = String::from_utf8_lossy(url);
+    let authority = text.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());
+    authority.split(':').next().unwrap_or_default().eq_ignore_ascii_case(&host.to_string())
+}
+
+/// A URL comes from a client, and may hold any byte.
+fn printable(url: &[u8]) -> String {
+    String::from_utf8_lossy(url).chars().filter(|character| !character.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_compared_as_it_is_stored() {
+        for (text, expected) in [
+            ("http://WWW.example.org/A?b=1#c", "http://www.example.org/A?b=1"),
+            ("https://www.example.org:443", "https://www.example.org/"),
+            ("http://www.example.org:8080/a", "http://www.example.org:8080/a"),
+        ] {
+            assert_eq!(normal(text).as_deref(), Ok(expected));
+        }
+        for text in ["www.example.org", "ftp://www.example.org/", "/a"] {
+            assert!(normal(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_host_has_the_urls_with_its_name_alone() {
+        let host = HostName::parse("www.example.org").unwrap();
+        for (url, expected) in [
+            ("http://www.example.org/", true),
+            ("https://www.example.org:8443/a", true),
+            ("http://example.org/www.example.org", false),
+            ("http://www.example.org.test/", false),
+        ] {
+            assert_eq!(is_of(url.as_bytes(), &host), expected, "{url}");
+        }
+    }
+}
