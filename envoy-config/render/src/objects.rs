@@ -26,13 +26,19 @@ const MOST_HOT_BYTES: u64 = 64 << 20;
 pub(super) struct Objects {
     program: String,
     origins: String,
+    /// The header of a request whose response may be stored.
+    mark: &'static str,
 }
 
 impl Objects {
     /// Returns None unless the program caches objects on this box.
     pub(super) fn of(settings: &Settings, artifacts: &Artifacts) -> Option<Self> {
         let sockets = sockets(settings, artifacts)?;
-        Some(Self { program: sockets.program.display().to_string(), origins: sockets.origins.display().to_string() })
+        Some(Self {
+            program: sockets.program.display().to_string(),
+            origins: sockets.origins.display().to_string(),
+            mark: object_config::MARK,
+        })
     }
 }
 

@@ -4,6 +4,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+/// The header of a request whose response may be stored. Envoy compresses such a response for the store, and removes the
+/// header before the origin.
+pub const MARK: &str = "x-longhaul-fill";
+
 /// The configuration. Sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

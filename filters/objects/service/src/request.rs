@@ -5,6 +5,7 @@ use hyper::Method;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use name_budget::marks;
+use object_config::MARK;
 use object_rules::{Directives, conditions, variant};
 use object_store::Key;
 use side_program::fields;
@@ -70,6 +71,7 @@ pub(crate) fn for_storage(parts: &Parts, stored: Option<&Fields<'_>>) -> Parts {
     for name in conditions::CONDITIONS.iter().copied().chain(["range"]) {
         copy.headers.remove(name);
     }
+    copy.headers.insert(MARK, HeaderValue::from_static("1"));
     if let Some(coding) = variant::coding(&fields_of(parts)) {
         copy.headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(coding.as_str()));
     }

@@ -40,7 +40,8 @@ fn an_age_of_the_origin_counts() {
 #[test]
 fn a_response_that_is_not_fresh_has_no_hit() {
     let bed = Bed::new();
-    for (at, fields) in ["", "cache-control: max-age=0", "cache-control: no-cache\netag: \"1\"", "etag: \"1\""].iter().enumerate()
+    for (at, fields) in
+        ["", "cache-control: max-age=0", "cache-control: no-cache\netag: \"1\"", "etag: \"1\""].iter().enumerate()
     {
         let path = format!("/{at}");
         bed.origin.plays(&path, [Answer::whole(fields, b"1"), Answer::whole(fields, b"2")]);

@@ -39,7 +39,10 @@ fn what_belongs_to_one_client_is_never_shared() {
             assert_eq!((reply.text(), reply.is_stored()), (body, false), "{response} {fields}");
         }
         for (asked, fields) in bed.origin.asked(&path).iter().zip([one, other, one]) {
-            assert!(asked.contains(fields) && asked.contains("cookie") == fields.contains("cookie"), "{asked} {fields}");
+            assert!(
+                asked.contains(fields) && asked.contains("cookie") == fields.contains("cookie"),
+                "{asked} {fields}"
+            );
         }
         assert!(bed.files().is_empty(), "{response}");
     }
@@ -130,10 +133,13 @@ fn a_client_that_waits_gets_no_response_of_another_one() {
     .enumerate()
     {
         let (path, gate) = (format!("/{at}"), Gate::default());
-        bed.origin.plays(&path, [
-            Answer::after(&gate, Answer::whole(response, b"one's")),
-            Answer::whole("cache-control: private", b"other's"),
-        ]);
+        bed.origin.plays(
+            &path,
+            [
+                Answer::after(&gate, Answer::whole(response, b"one's")),
+                Answer::whole("cache-control: private", b"other's"),
+            ],
+        );
         let first = bed.send(&path, one);
         bed.asks(&path, 1);
         let second = bed.send(&path, other);
@@ -150,7 +156,8 @@ fn requests_for_a_private_url_do_not_wait_for_one_another() {
     let bed = Bed::new();
     let fields = "cache-control: private";
     let gate = Gate::default();
-    let answers = [Answer::whole(fields, b"1"), Answer::after(&gate, Answer::whole(fields, b"2")), Answer::whole(fields, b"3")];
+    let answers =
+        [Answer::whole(fields, b"1"), Answer::after(&gate, Answer::whole(fields, b"2")), Answer::whole(fields, b"3")];
     bed.origin.plays("/", answers);
     assert_eq!(bed.get("/", "").text(), "1");
     let slow = bed.send("/", "");

@@ -98,11 +98,10 @@ fn a_response_just_stale_is_served_while_the_origin_validates_it() {
         }
         bed.asks("/", 2);
         let asked = bed.origin.asked("/");
-        assert_eq!(["if-none-match", "cookie", "accept-language"].map(|name| field(&asked[1], name)), [
-            Some("\"1\""),
-            None,
-            Some("en")
-        ]);
+        assert_eq!(
+            ["if-none-match", "cookie", "accept-language"].map(|name| field(&asked[1], name)),
+            [Some("\"1\""), None, Some("en")]
+        );
         gate.open();
         wait("the response is fresh", || !bed.get("/", "").field("cache-control").unwrap().contains("stale"));
         bed.settle();
@@ -126,10 +125,12 @@ fn a_failed_validation_leaves_the_response_that_is_just_stale() {
 /// 0: no response.
 #[test]
 fn a_stale_response_is_better_than_an_error_if_it_may_be_used() {
-    let failures = [("500 Internal Server Error", 500), ("502 Bad Gateway", 502), ("503 Service Unavailable", 503), (
-        "504 Gateway Timeout",
-        504,
-    )];
+    let failures = [
+        ("500 Internal Server Error", 500),
+        ("502 Bad Gateway", 502),
+        ("503 Service Unavailable", 503),
+        ("504 Gateway Timeout", 504),
+    ];
     for (cache_control, is_used) in [
         ("max-age=60", true),
         ("max-age=60, stale-if-error=100", true),
