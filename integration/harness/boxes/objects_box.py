@@ -269,7 +269,7 @@ def objects_pair(folder: Path, origins: Mapping[str, str]) -> Iterator[ObjectsPa
         "listen": {"status": "off", "metrics": f"127.0.0.1:{far}"},
         "upstream": {"map": dict(origins), "resolvers": ["127.0.0.1:53"]},
         "cache": {"dir": str(folder / "cache"), "size": "64mib", "engine": "objects"},
-        "split": {"listen": f"127.0.0.1:{pipe}", "peer": [SHIP], **authority.issue("127.0.0.1").as_dict(), "ca": ca},
+        "split": {"listen": f"127.0.0.2:{pipe}", "peer": [SHIP], **authority.issue("127.0.0.2").as_dict(), "ca": ca},
     }
     remote = {
         "role": "remote",
@@ -279,7 +279,7 @@ def objects_pair(folder: Path, origins: Mapping[str, str]) -> Iterator[ObjectsPa
             "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}",
             "metrics": f"127.0.0.1:{near}", "status": "off", "intercept": "none",
         },
-        "split": {"peer": f"127.0.0.1:{pipe}", **authority.issue(SHIP).as_dict(), "ca": ca},
+        "split": {"peer": f"127.0.0.2:{pipe}", **authority.issue(SHIP).as_dict(), "ca": ca},
     }  # fmt: skip
     with (
         Pep(write_config(homes["ground"], ground), homes["ground"]) as far_end,
