@@ -34,7 +34,6 @@ def start_each(arch: Arch, programs: Path) -> str:
     run(*prefix, programs / "coredns", "-version")
     for name in SIDE_PROGRAMS:
         run(*prefix, programs / name, "--version")
-    return (
-        "started: longhaul check, longhaul render, envoy --mode validate, coredns -version, "
-        + ", ".join(f"{name} --version" for name in SIDE_PROGRAMS)
+    return "started: longhaul check, longhaul render, envoy --mode validate, coredns -version, " + ", ".join(
+        f"{name} --version" for name in SIDE_PROGRAMS
     )

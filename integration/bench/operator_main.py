@@ -129,7 +129,7 @@ def main() -> int:
     parser = parts.parser("operator", __doc__, PARTS)
     parser.add_argument("--only", action="append", metavar="WORDS", help="the faults whose names have these words")
     parser.add_argument("--calm", type=int, metavar="SECONDS", help="the time without a fault, instead of an hour")
-    parser.add_argument("--publish", action="store_true", help="only write the last results of the chosen parts into FAULTS.md")
+    parser.add_argument("--publish", action="store_true", help="only write the last results into FAULTS.md")
     parser.add_argument("--deb", type=Path, help="a package to install, instead of one of this tree")
     options = parser.parse_args()
     if options.publish:

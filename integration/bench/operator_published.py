@@ -35,6 +35,7 @@ def text(run: dict[str, Any]) -> str:
     origin = (
         f"`make bench ONLY=operator ARGS=--part=faults` measured this on {run['date']} at commit `{run['commit']}`.\n"
         f"Machine: {run['machine']}.\n"
-        f"A dash is a fault without a name (a service that did not start has no status), or a pair that did not work again within {MENDED_S} s."
+        "A dash is a fault without a name (a service that did not start has no status), "
+        f"or a pair that did not work again within {MENDED_S} s."
     )
     return "\n".join([*lines, "", origin, ""])

@@ -1,4 +1,4 @@
-//! What a shared cache may store and reuse: RFC 9111, RFC 5861, and the conditions and ranges of RFC 9110.
+//! The rules by which a shared cache stores and reuses responses: RFC 9111, RFC 5861, and the conditions and ranges of RFC 9110.
 //!
 //! The crate is pure. It takes header lists ([`http_semantics::Fields`]) and the time, and returns values. The clock comes
 //! in as `now_s`, in seconds since 1970. `:method`, `:scheme`, `:authority` and `:path` of a request and `:status` of a

@@ -1,6 +1,6 @@
 //! How long a stored response may be reused.
 
-/// What a stored response says about its reuse. Times are in seconds.
+/// The terms on which a stored response may be reused. Times are in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Life {
     /// When the response arrived, since 1970.

@@ -11,7 +11,7 @@ use crate::tags;
 /// The most ranges of one request. More of them give the whole body (RFC 9110 section 14.2).
 pub const MOST_RANGES: usize = 16;
 
-/// What a request asks for.
+/// The part of a body that a request wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ranges {
     /// The whole body, as if the request had no `Range`.

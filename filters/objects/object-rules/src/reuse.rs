@@ -7,7 +7,7 @@ use crate::{Directives, Life, Past};
 /// How far the clock may step back before stored responses count as stale. Small steps come from its regulation.
 pub const CLOCK_TOLERANCE_S: u64 = 10;
 
-/// What a request may have of a stored response.
+/// The use that a request may make of a stored response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
     /// The stored response, as it is.

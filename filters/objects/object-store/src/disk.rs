@@ -36,7 +36,7 @@ impl Disk {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks a key up. What cannot be read is absent.
+    /// Looks a key up. A file that cannot be read is absent.
     pub(crate) fn find(&self, key: Key, url: &[u8]) -> Found {
         self.find_in_memory(key, url).unwrap_or_else(|| found(self.find_file(key), url))
     }

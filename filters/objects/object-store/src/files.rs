@@ -1,7 +1,7 @@
 //! The folder of the store: `ab/<32 digits>` for responses, `new/` for files in the making.
 //!
-//! Every name is opened relative to a descriptor, and no symbolic link is followed. So whoever swaps a folder or a file
-//! makes the store miss, and does not lead it elsewhere.
+//! Every name is opened relative to a descriptor, and no symbolic link is followed. So a user who swaps a folder or a
+//! file makes the store miss, and does not lead it elsewhere.
 
 use std::fs::File;
 use std::io;

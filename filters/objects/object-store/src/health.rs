@@ -1,4 +1,4 @@
-//! Whether the disk takes writes.
+//! The state of the disk: it takes writes, or a write has failed a moment ago.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

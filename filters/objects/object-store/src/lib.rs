@@ -6,7 +6,7 @@
 //!
 //! The laws of the store:
 //! - **A lookup never gives wrong data.** A file is renamed into its place after its data were written. A checksum covers
-//!   its head, and the head states the length of the body. What does not fit together is a miss.
+//!   its head, and the head states the length of the body. A file that does not fit together is a miss.
 //! - **The bytes on disk are bounded**, with those of files in the making and of removed files that readers still hold.
 //!   After a start, the bound holds once the scan of the folder is over.
 //! - **A broken disk costs the cache only.** A write that fails leaves nothing behind, and the store refuses new ones for

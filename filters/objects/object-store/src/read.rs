@@ -13,7 +13,7 @@ const START: usize = 16 * 1024;
 /// How often a torn head is read again. Another process may be writing over it.
 const TRIES: usize = 3;
 
-/// Whether a read may wait for the disk.
+/// The choice if a read may wait for the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// Waits for the disk.

@@ -11,7 +11,7 @@ use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode, Version, header};
 use object_config::Config;
 use object_rules::ranges::{self, Ranges};
-use object_rules::{Directives, Past, Use, conditions};
+use object_rules::{Directives, Use, conditions};
 use object_store::{Found, Key, Object, Options, Store};
 use side_program::without_hop_by_hop;
 use tokio::sync::{oneshot, watch};
@@ -19,7 +19,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::body::Body;
-use crate::fetch::Led;
+use crate::fetch::{Fetcher, Led};
 use crate::fill::{self, Filling, Progress, Rest, Waiting};
 use crate::metrics::Metrics;
 use crate::origin::{Origin, Unanswered};
@@ -34,11 +34,7 @@ const JOIN_TIME: Duration = Duration::from_secs(10);
 /// The parts that all requests share.
 #[derive(Debug)]
 pub struct Cache {
-    pub(crate) store: Arc<Store>,
-    pub(crate) origin: Arc<Origin>,
-    pub(crate) private: Private,
-    pub(crate) metrics: Metrics,
-    pub(crate) object_bytes: u64,
+    fetcher: Arc<Fetcher>,
     /// The requests to origins whose responses others may want, with a number each.
     fetches: Mutex<HashMap<Key, (u64, Waiting)>>,
 }
@@ -54,19 +50,19 @@ impl Cache {
     pub fn open(config: &Config) -> io::Result<Arc<Self>> {
         let options =
             Options { folder: config.folder.clone(), max_bytes: config.disk_bytes, hot_bytes: config.hot_bytes };
-        Ok(Arc::new(Self {
+        let fetcher = Fetcher {
             store: Store::open(&options)?,
             origin: Origin::new(config.origin.clone()),
             private: Private::default(),
             metrics: Metrics::default(),
             object_bytes: config.object_bytes,
-            fetches: Mutex::default(),
-        }))
+        };
+        Ok(Arc::new(Self { fetcher: Arc::new(fetcher), fetches: Mutex::default() }))
     }
 
     /// Returns the counters as text.
     pub fn metrics(&self) -> String {
-        self.metrics.text(self.store.counts())
+        self.fetcher.metrics.text(self.fetcher.store.counts())
     }
 
     /// Responds to a request of Envoy.
@@ -89,11 +85,11 @@ impl Cache {
         let answer = if body.is_end_stream() { self.get(parts).await } else { self.past(parts).await };
         match answer {
             Ok((response, outcome)) => {
-                self.metrics.outcome(outcome);
+                self.fetcher.metrics.outcome(outcome);
                 Ok(response)
             }
             Err(error) => {
-                self.metrics.outcome(Outcome::Unanswered);
+                self.fetcher.metrics.outcome(Outcome::Unanswered);
                 Err(error)
             }
         }
@@ -150,23 +146,23 @@ impl Cache {
     }
 
     async fn found(&self, key: Key, url: &[u8]) -> Found {
-        if let Some(found) = self.store.find_in_memory(key, url) {
+        if let Some(found) = self.fetcher.store.find_in_memory(key, url) {
             return found;
         }
-        let (store, url) = (Arc::clone(&self.store), url.to_vec());
+        let (store, url) = (Arc::clone(&self.fetcher.store), url.to_vec());
         spawn_blocking(move || store.find(key, &url)).await.unwrap_or(Found::Absent)
     }
 
     /// Sends a request to the origin as it is.
     async fn past(&self, parts: Parts) -> Result<Answer, Unanswered> {
-        Ok((passed(self.origin.ask(parts).await?), Outcome::Past))
+        Ok((passed(self.fetcher.origin.ask(parts).await?), Outcome::Past))
     }
 
     /// Removes what is stored for the URL of a request that may change it (RFC 9111 section 4.4). Envoy sends a copy of such a
     /// request, without the scheme. A variant goes with the marker of its URL.
     async fn changed(&self, parts: &Parts) {
         for scheme in [&b"http"[..], b"https"] {
-            let (store, key) = (Arc::clone(&self.store), Asked::with_scheme(parts, scheme).key);
+            let (store, key) = (Arc::clone(&self.fetcher.store), Asked::with_scheme(parts, scheme).key);
             // A disk that takes no writes has a problem of its own, which the counters show.
             let _ = spawn_blocking(move || store.remove(key)).await;
         }
@@ -226,7 +222,7 @@ impl Cache {
             Progress::Stored(object) if fits(object.key(), &object.head) => {
                 Ok((reply::stored(&fields, &object), Outcome::Joined))
             }
-            _ => match (self.origin.ask(request::copy_of(parts)).await, spare) {
+            _ => match (self.fetcher.origin.ask(request::copy_of(parts)).await, spare) {
                 (Ok(response), Some(spare)) if is_failure(response.status()) => {
                     Ok((reply::stored(&fields, &spare), Outcome::StaleIfError))
                 }
@@ -247,11 +243,11 @@ impl Cache {
     ) -> oneshot::Receiver<Led> {
         let (told, waiting) = watch::channel(Progress::Asking);
         let (answer, leading) = oneshot::channel();
-        let is_waited_for = !self.private.includes(asked.key, Instant::now());
+        let is_waited_for = !self.fetcher.private.includes(asked.key, Instant::now());
         let number = is_waited_for.then(|| self.announce(key, waiting));
         let (cache, asked, parts) = (Arc::clone(self), asked.clone(), request::copy_of(parts));
         tokio::spawn(async move {
-            cache.fetch(&asked, &parts, validated, answer, &told).await;
+            cache.fetcher.fetch(&asked, &parts, validated, answer, &told).await;
             if let Some(number) = number {
                 cache.withdraw(key, number);
             }
@@ -277,15 +273,9 @@ impl Cache {
     fn fetches(&self) -> MutexGuard<'_, HashMap<Key, (u64, Waiting)>> {
         self.fetches.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Counts a response that is not stored, and remembers its URL.
-    pub(crate) fn not_stored(&self, asked: &Asked, why: Past) {
-        self.metrics.past(why);
-        self.private.add(asked.key, Instant::now());
-    }
 }
 
-/// Returns a request for all clients: the origin must not take it for one of them.
+/// Returns a request for all clients: no client is named in it.
 fn without_client(parts: &Parts) -> Parts {
     let mut copy = request::copy_of(parts);
     for name in [header::COOKIE, header::AUTHORIZATION] {

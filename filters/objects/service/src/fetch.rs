@@ -1,24 +1,26 @@
 //! A request to the origin for a response that may be stored.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use http_semantics::{FieldList, Fields};
 use hyper::body::{Body as _, Incoming};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use object_rules::{Past, storable, update, variant};
-use object_store::{Head, Kind, Object};
+use object_store::{Head, Kind, Object, Store};
 use side_program::fields;
 use tokio::sync::{oneshot, watch};
 use tokio::task::spawn_blocking;
 
-use crate::cache::Cache;
 use crate::fill::{self, Filling, Progress, Rest};
-use crate::origin::Unanswered;
+use crate::metrics::Metrics;
+use crate::origin::{Origin, Unanswered};
+use crate::private::Private;
 use crate::reply;
 use crate::request::{Asked, fields_of, for_storage, key_of_variant};
 
-/// What the leader of a request gets.
+/// The result of a request for its leader.
 #[derive(Debug)]
 pub(crate) enum Led {
     /// A response that is being stored, and the bytes that follow if the disk fails.
@@ -31,7 +33,18 @@ pub(crate) enum Led {
     Failed(Unanswered),
 }
 
-impl Cache {
+/// Fetches responses into the store.
+#[derive(Debug)]
+pub(crate) struct Fetcher {
+    pub(crate) store: Arc<Store>,
+    pub(crate) origin: Arc<Origin>,
+    pub(crate) private: Private,
+    pub(crate) metrics: Metrics,
+    /// The largest object that is stored, in bytes.
+    pub(crate) object_bytes: u64,
+}
+
+impl Fetcher {
     /// Requests a response, and stores it if it may be. Tells the leader and those who wait.
     pub(crate) async fn fetch(
         &self,
@@ -132,6 +145,12 @@ impl Cache {
             Ok(Ok(filling)) => Ok(fill::begin(key, head, length, filling, self.object_bytes)),
             Ok(Err(_)) | Err(_) => Err(Past::NoRoom),
         }
+    }
+
+    /// Counts a response that is not stored, and remembers its URL.
+    fn not_stored(&self, asked: &Asked, why: Past) {
+        self.metrics.past(why);
+        self.private.add(asked.key, Instant::now());
     }
 
     /// Gives a stored response the fields of a 304.

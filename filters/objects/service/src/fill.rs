@@ -228,7 +228,7 @@ pub(crate) enum Progress {
     Alone,
 }
 
-/// What others wait for.
+/// The progress of a request, for those who wait.
 pub(crate) type Waiting = watch::Receiver<Progress>;
 
 /// Waits until it is known how the origin responds.

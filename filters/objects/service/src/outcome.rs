@@ -3,7 +3,7 @@
 use http_semantics::labelled;
 
 labelled! {
-    /// What a client got.
+    /// The response that a client got.
     Outcome {
         /// A stored response that is fresh.
         Hit = "hit", "The cache has the response, and it is fresh.";

@@ -20,7 +20,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Reads the URL. Envoy's outer hop says the scheme of the request to the origin in a field of ours.
+    /// Reads the URL. Envoy's outer hop says the scheme of the request to the origin in a field of its own.
     pub(crate) fn of(parts: &Parts) -> Self {
         let scheme = parts.headers.get(marks::SCHEME).map_or(&b""[..], HeaderValue::as_bytes);
         Self::with_scheme(parts, scheme)

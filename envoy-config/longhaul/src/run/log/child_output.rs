@@ -18,7 +18,7 @@ pub(in super::super) enum Dialect {
     /// The pages of its access log for this program are added to these.
     Envoy(RecentPages),
     CoreDns,
-    /// A program of ours, with its name.
+    /// A program beside Envoy, with its name.
     Side(&'static str),
 }
 
