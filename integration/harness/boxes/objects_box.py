@@ -139,7 +139,9 @@ class ObjectsBox:
         assert "and was refused" not in self.pep.output()
 
     def _outcomes(self) -> int:
-        return len(re.findall(r"^\S+ \w+ longhaul: .* changed(?:: |, and was refused)", self.pep.output(), re.MULTILINE))
+        return len(
+            re.findall(r"^\S+ \w+ longhaul: .* changed(?:: |, and was refused)", self.pep.output(), re.MULTILINE)
+        )
 
 
 def ask(

@@ -122,7 +122,10 @@ impl Cache {
             }
             Use::Unavailable => Ok((reply::alone(StatusCode::GATEWAY_TIMEOUT), Outcome::Unavailable)),
             Use::Past(_) => self.past(parts).await,
-            Use::Validate { .. } if parts.method != hyper::Method::GET => self.past(parts).await,
+            // The conditions were true of the stored response. The origin may have another one, and must judge.
+            Use::Validate { .. } if parts.method != hyper::Method::GET || request::insists(&fields) => {
+                self.past(parts).await
+            }
             Use::Validate { stale_on_error } => {
                 let spare = stale_on_error.then(|| Arc::clone(&object));
                 self.fetched(&asked, key, &parts, Some(object), spare).await
@@ -191,7 +194,7 @@ impl Cache {
         let led = self.lead(asked, key, parts, validated).await.unwrap_or(Led::Failed(Unanswered::Leader));
         match (led, spare) {
             (Led::Filling(filling, rest), _) => Ok((growing(&fields, &filling, Some(rest)), Outcome::Stored)),
-            (Led::Validated(object), _) => Ok((reply::stored(&fields, &object), Outcome::Revalidated)),
+            (Led::Validated(object) | Led::Marked(object), _) => Ok((reply::stored(&fields, &object), Outcome::Revalidated)),
             (Led::Own(response), Some(spare)) if is_failure(response.status()) => {
                 Ok((reply::stored(&fields, &spare), Outcome::StaleIfError))
             }

@@ -27,6 +27,8 @@ pub(crate) enum Led {
     Filling(Arc<Filling>, Rest),
     /// The stored response, which the origin has validated.
     Validated(Arc<Object>),
+    /// The stored response with the fields of a 304 that is for the leader alone, for example with a cookie.
+    Marked(Arc<Object>),
     /// The origin's response, for the leader alone.
     Own(Response<Incoming>),
     /// No response.
@@ -176,7 +178,7 @@ impl Fetcher {
                 self.not_stored(asked, why);
                 let key = object.key();
                 let _ = spawn_blocking(move || store.remove(key)).await;
-                return Led::Validated(Arc::new(updated));
+                return Led::Marked(Arc::new(updated));
             }
         };
         updated.head.life = life;

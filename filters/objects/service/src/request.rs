@@ -58,6 +58,11 @@ pub(crate) fn goes_past(parts: &Parts, request: &Fields<'_>) -> bool {
         || Directives::of(request).has("no-store")
 }
 
+/// Returns true if the client wants a certain response or none.
+pub(crate) fn insists(request: &Fields<'_>) -> bool {
+    request.has("if-match") || request.has("if-unmodified-since")
+}
+
 /// Returns true if the client reloads past caches.
 pub(crate) fn reloads(request: &Fields<'_>) -> bool {
     let says = Directives::of(request);

@@ -44,6 +44,7 @@ impl Program {
         let config = serde_json::json!({
             "listen": socket,
             "origin": path("origin.sock"),
+            "metrics": path(&format!("{name}-metrics.sock")),
             "folder": path("store"),
             "disk_bytes": sizes.disk,
             "hot_bytes": sizes.hot,
@@ -53,8 +54,11 @@ impl Program {
         std::fs::write(&file, config.to_string()).unwrap();
         let words: Vec<&str> = before.iter().copied().chain([env!("CARGO_BIN_EXE_longhaul-objects")]).collect();
         let child = Command::new(words[0]).args(&words[1..]).arg(file).spawn().unwrap();
-        let program = Self { child, socket };
-        wait("the program serves", || std::os::unix::net::UnixStream::connect(&program.socket).is_ok());
+        let mut program = Self { child, socket };
+        wait("the program serves", || {
+            assert!(program.ended().is_none(), "the program has ended");
+            std::os::unix::net::UnixStream::connect(&program.socket).is_ok()
+        });
         program
     }
 

@@ -131,16 +131,14 @@ fn the_origin_hears_the_class_of_content_encodings() {
 fn head_gets_the_fields_of_a_stored_response() {
     let bed = Bed::new();
     for body in [bytes(100), bytes(100_000)] {
-        bed.stores("/", FRESH, &body);
-        let reply = bed.head("/", "");
+        let path = &format!("/{}", body.len());
+        bed.stores(path, FRESH, &body);
+        let reply = bed.head(path, "");
         assert!(reply.is_stored());
         assert_eq!((reply.status(), reply.field("etag")), (200, Some("\"1\"")));
         assert_eq!(reply.field("content-length").unwrap(), body.len().to_string());
-        assert_eq!(bed.head("/", "if-none-match: \"1\"").status(), 304);
-        let asked = bed.origin.count("/");
-        let reply = bed.get("/", "cache-control: no-cache");
-        assert!(reply.body == body);
-        assert_eq!(bed.origin.count("/"), asked + 1);
+        assert_eq!(bed.head(path, "if-none-match: \"1\"").status(), 304);
+        assert_eq!(bed.origin.count(path), 1);
     }
 }
 

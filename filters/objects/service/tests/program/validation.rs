@@ -11,8 +11,8 @@ fn not_modified(fields: &str) -> Answer {
 
 #[test]
 fn a_304_renews_a_stale_response() {
-    let bed = Bed::new();
     for body in [&b"small"[..], &[7; 100_000]] {
+        let bed = Bed::new();
         bed.stores("/", STALE, body);
         bed.origin.plays("/", [not_modified("cache-control: max-age=90\netag: \"1\"\nx-old: c\nx-new: d")]);
         let asked = bed.origin.count("/");
@@ -26,9 +26,6 @@ fn a_304_renews_a_stale_response() {
         }
         let asked = bed.origin.asked("/");
         assert_eq!(field(&asked[asked.len() - 1], "if-none-match"), Some("\"1\""));
-        bed.origin.plays("/", [Answer::whole(STALE, body)]);
-        bed.get("/", "cache-control: no-cache");
-        bed.origin.plays("/", [Answer::whole(STALE, body)]);
     }
 }
 
