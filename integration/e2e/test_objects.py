@@ -495,6 +495,8 @@ def test_clients_of_a_remote_get_hits_from_its_ground(folder: Path) -> None:
         assert shelf.asked(path) == 1
         assert "objects " in pair.ground.status()
         pair.ground.kill_program()
-        got = ask(pair.http, path)
-        assert (got.status, got.body, shelf.asked(path)) == (200, body, 1)
+        # The new process may not listen yet. Requests then pass by it.
+        wait_for("a hit", lambda: ask(pair.http, path).get("age") is not None)
+        asked, got = shelf.asked(path), ask(pair.http, path)
+        assert (got.status, got.body, shelf.asked(path)) == (200, body, asked)
     shelf.origin.close()

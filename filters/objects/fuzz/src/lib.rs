@@ -22,4 +22,12 @@ mod tests {
     fn the_seeds_of_the_rules_are_stored() {
         assert!(super::seeds::rules().iter().all(|seed| super::targets::read_rules(seed)));
     }
+
+    #[test]
+    fn the_seeds_of_heads_are_read() {
+        assert!(super::seeds::head().iter().all(|seed| super::targets::read_head(seed)));
+        assert!(
+            super::seeds::head().iter().all(|seed| super::targets::read_head(&super::targets::sealed(&seed[24..])))
+        );
+    }
 }

@@ -1,5 +1,25 @@
 //! Seeds of the targets.
 
+use object_rules::Life;
+use object_store::{Head, Kind, Placed, encode};
+
+/// Returns the heads of a response, of a response without fields, and of a marker.
+pub(crate) fn head() -> Vec<Vec<u8>> {
+    let life =
+        Life { received_s: 1_800_000_000, lifetime_s: 60, stale_if_error_s: u64::MAX, public: true, ..Life::default() };
+    let field = |name: &str, value: &str| (name.into(), value.into());
+    let fields =
+        vec![field("content-type", "text/css"), field("etag", "\"a\""), field("vary", "accept-encoding, origin")];
+    let vary: [Vec<u8>; 2] = [b"accept-encoding".to_vec(), b"origin".to_vec()];
+    let url = b"https://a.example/b?c";
+    let response =
+        Head { kind: Kind::Object, url: url.to_vec(), status: 200, fields, life, vary: vary.to_vec(), length: 9 };
+    let empty = Head { fields: Vec::new(), vary: Vec::new(), status: 404, ..response.clone() };
+    let heads = [response, empty, Head::varies(url, &vary)];
+    let placed = heads.into_iter().map(|head| Placed { head, body_at: 512, stamp: 7 });
+    placed.map(|placed| encode(&placed).unwrap_or_default()).collect()
+}
+
 /// Returns a request and a response each, with an empty line between them. The cache stores every one of the responses.
 pub(crate) fn rules() -> Vec<Vec<u8>> {
     vec![

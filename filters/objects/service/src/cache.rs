@@ -194,7 +194,9 @@ impl Cache {
         let led = self.lead(asked, key, parts, validated).await.unwrap_or(Led::Failed(Unanswered::Leader));
         match (led, spare) {
             (Led::Filling(filling, rest), _) => Ok((growing(&fields, &filling, Some(rest)), Outcome::Stored)),
-            (Led::Validated(object) | Led::Marked(object), _) => Ok((reply::stored(&fields, &object), Outcome::Revalidated)),
+            (Led::Validated(object) | Led::Marked(object), _) => {
+                Ok((reply::stored(&fields, &object), Outcome::Revalidated))
+            }
             (Led::Own(response), Some(spare)) if is_failure(response.status()) => {
                 Ok((reply::stored(&fields, &spare), Outcome::StaleIfError))
             }

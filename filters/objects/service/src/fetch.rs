@@ -6,7 +6,7 @@ use std::time::Instant;
 use http_semantics::{FieldList, Fields};
 use hyper::body::{Body as _, Incoming};
 use hyper::http::request::Parts;
-use hyper::{Method, Response, StatusCode};
+use hyper::{Method, Response, StatusCode, header};
 use object_rules::{Past, storable, update, variant};
 use object_store::{Head, Kind, Object, Store};
 use side_program::fields;
@@ -18,7 +18,7 @@ use crate::metrics::Metrics;
 use crate::origin::{Origin, Unanswered};
 use crate::private::Private;
 use crate::reply;
-use crate::request::{Asked, fields_of, for_storage, key_of_variant};
+use crate::request::{Asked, copy_of, fields_of, for_storage, key_of_variant};
 
 /// The result of a request for its leader.
 #[derive(Debug)]
@@ -56,6 +56,10 @@ impl Fetcher {
         leader: oneshot::Sender<Led>,
         told: &watch::Sender<Progress>,
     ) {
+        // The origin is asked for the whole body, so the client's range says nothing about storage.
+        let mut client = copy_of(client);
+        client.headers.remove(header::RANGE);
+        let client = &client;
         let stored = validated.as_ref().map(|object| reply::fields_of(&object.head));
         let request = for_storage(client, stored.as_ref());
         let sent_s = reply::now_s();

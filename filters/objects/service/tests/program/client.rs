@@ -56,7 +56,7 @@ impl Client {
     pub(crate) fn send(socket: &Path, method: &str, path: &str, fields: &str) -> Self {
         let mut stream = UnixStream::connect(socket).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        let lines: String = fields.lines().map(|line| format!("{}\r\n", line.trim())).collect();
+        let lines = origin::lines(fields);
         let host = if lines.contains("host: ") { "" } else { "host: www.test\r\n" };
         write!(stream, "{method} {path} HTTP/1.1\r\n{host}{lines}connection: close\r\n\r\n").unwrap();
         let reply = Reply { head: String::new(), body: Vec::new(), is_whole: false };

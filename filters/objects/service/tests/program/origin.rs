@@ -40,16 +40,14 @@ pub(crate) struct Answer(Vec<Step>);
 impl Answer {
     /// Begins a response with a status line and lines of fields, and says how its body ends.
     pub(crate) fn begin(status: &str, fields: &str, framing: &str) -> Self {
-        let lines: String = fields.lines().map(|line| format!("{}\r\n", line.trim())).collect();
+        let lines = lines(fields);
         Self::default().send(format!("HTTP/1.1 {status}\r\n{lines}{framing}\r\n").as_bytes())
     }
 
     pub(crate) fn status(status: &str, fields: &str, body: &[u8]) -> Self {
-        let framing = match status.starts_with("304") {
-            true => String::new(),
-            false => format!("content-length: {}\r\n", body.len()),
-        };
-        Self::begin(status, fields, &framing).send(body)
+        let length = format!("content-length: {}\r\n", body.len());
+        let framing = if status.starts_with("304") { "" } else { &length };
+        Self::begin(status, fields, framing).send(body)
     }
 
     pub(crate) fn whole(fields: &str, body: &[u8]) -> Self {
@@ -181,6 +179,11 @@ impl Origin {
     pub(crate) fn count(&self, path: &str) -> usize {
         self.asked(path).len()
     }
+}
+
+/// Returns lines as a head has them.
+pub(crate) fn lines(fields: &str) -> String {
+    fields.lines().flat_map(|line| [line.trim(), "\r\n"]).collect()
 }
 
 /// Reads a head. It is empty if the connection ends before it.

@@ -1,6 +1,6 @@
 //! Stored responses that the origin validates.
 
-use crate::bed::{Bed, wait};
+use crate::bed::{Bed, bytes, wait};
 use crate::origin::{Answer, Gate, field};
 
 const STALE: &str = "cache-control: max-age=60\netag: \"1\"\nage: 100\nx-old: a\nx-kept: b";
@@ -11,9 +11,9 @@ fn not_modified(fields: &str) -> Answer {
 
 #[test]
 fn a_304_renews_a_stale_response() {
-    for body in [&b"small"[..], &[7; 100_000]] {
+    for body in [bytes(5), bytes(100_000)] {
         let bed = Bed::new();
-        bed.stores("/", STALE, body);
+        bed.stores("/", STALE, &body);
         bed.origin.plays("/", [not_modified("cache-control: max-age=90\netag: \"1\"\nx-old: c\nx-new: d")]);
         let asked = bed.origin.count("/");
         for _ in 0..3 {
@@ -210,5 +210,18 @@ fn a_client_that_insists_on_a_stale_response_gets_no_part_of_a_new_one() {
         bed.origin.plays("/", [Answer::status("412 Precondition Failed", "", b"")]);
         assert_eq!(bed.get("/", &format!("{condition}\nrange: bytes=4-")).status(), 412);
         assert!(bed.origin.asked("/")[1].contains(condition), "{condition}");
+    }
+}
+
+#[test]
+fn a_request_for_a_part_validates_the_whole_and_keeps_it() {
+    for (part, status, text) in [("range: bytes=0-2", 206, "old"), ("range: bytes=99-", 416, "")] {
+        let bed = Bed::new();
+        bed.stores("/", STALE, b"old body");
+        bed.origin.plays("/", [not_modified("cache-control: max-age=60\netag: \"1\"")]);
+        let reply = bed.get("/", part);
+        assert_eq!((reply.status(), reply.text()), (status, text));
+        assert_eq!(bed.get("/", "").text(), "old body");
+        assert_eq!(bed.origin.count("/"), 2, "{part}");
     }
 }
