@@ -467,7 +467,6 @@ def test_the_objects_of_a_page_are_in_the_cache_before_the_browser_requests_them
 # --------------------------------------------------------------------------------------------- other machines
 
 
-@pytest.mark.xfail(strict=True, reason="Envoy refuses the change, and requests meet a cluster that is gone")
 def test_a_change_of_the_engine_and_back_loses_no_request(folder: Path) -> None:
     shelf = Shelf()
     bodies = goods(shelf)

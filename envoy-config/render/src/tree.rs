@@ -1,6 +1,6 @@
 //! The rendered files, and the order in which they may be written while Envoy runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// The rendered files, by their path below [`super::Artifacts::root`].
@@ -27,6 +27,21 @@ pub struct ModuleCopy {
 /// cluster that does not exist. The bootstrap is last, because Envoy reads it only at start.
 const APPLY_ORDER: [&str; 6] = ["sds/", "cds.yaml", "rds/", "ecds/", "lds.yaml", "bootstrap.yaml"];
 
+const CLUSTERS: &str = "cds.yaml";
+
+/// Returns the resources of a rendered file. Each begins with a line at the left margin.
+fn resources(file: &str) -> impl Iterator<Item = &str> {
+    const BEGIN: &str = "\n- \"@type\":";
+    let starts: Vec<usize> = file.match_indices(BEGIN).map(|(at, _)| at + 1).collect();
+    let ends: Vec<usize> = starts.iter().skip(1).copied().chain([file.len()]).collect();
+    starts.into_iter().zip(ends).filter_map(|(start, end)| file.get(start..end))
+}
+
+/// Returns the name of a resource.
+fn name_of(resource: &str) -> Option<&str> {
+    resource.lines().find_map(|line| line.strip_prefix("  name: "))
+}
+
 impl RenderedTree {
     pub(super) fn put(&mut self, path: impl Into<String>, content: String) {
         self.files.insert(path.into(), content);
@@ -48,6 +63,22 @@ impl RenderedTree {
         self.files.get(path).map(String::as_str)
     }
 
+    /// Returns these files with the clusters that only `earlier` has. While Envoy goes from one to the other, routes of both
+    /// are in use, and a route whose cluster is gone would fail requests.
+    #[must_use]
+    pub fn with_clusters_of(&self, earlier: &Self) -> Self {
+        let mut both = self.clone();
+        let (Some(new), Some(old)) = (both.files.get_mut(CLUSTERS), earlier.files.get(CLUSTERS)) else { return both };
+        let names: BTreeSet<&str> = resources(new).filter_map(name_of).collect();
+        let gone: String =
+            resources(old).filter(|one| name_of(one).is_some_and(|name| !names.contains(name))).collect();
+        if !new.ends_with('\n') {
+            new.push('\n');
+        }
+        new.push_str(&gone);
+        both
+    }
+
     /// Returns the files in the order in which they may be written while Envoy runs. Files that are not Envoy's come
     /// first.
     pub fn in_apply_order(&self) -> Vec<(&str, &str)> {
@@ -55,5 +86,26 @@ impl RenderedTree {
         let mut files: Vec<_> = self.files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
         files.sort_by_key(|(path, _)| rank(path));
         files
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(clusters: &str) -> RenderedTree {
+        let mut tree = RenderedTree::default();
+        tree.put(CLUSTERS, clusters.to_owned());
+        tree
+    }
+
+    #[test]
+    fn clusters_that_are_gone_stay_for_the_change() {
+        let old = tree("# head\nresources:\n- \"@type\": C\n  name: a\n  x: 1\n# b\n- \"@type\": C\n  name: b\n");
+        let new = tree("# head\nresources:\n- \"@type\": C\n  name: a\n  x: 2\n");
+        let both = "# head\nresources:\n- \"@type\": C\n  name: a\n  x: 2\n- \"@type\": C\n  name: b\n";
+        assert_eq!(new.with_clusters_of(&old), tree(both));
+        assert_eq!(new.with_clusters_of(&new), new);
+        assert_eq!(old.with_clusters_of(&new), old);
     }
 }

@@ -208,10 +208,9 @@ impl Run {
 
     fn put_in_place(&mut self, next: &Generation) -> Result<Written, String> {
         let admin = self.envoy.admin_interface();
-        let before = XdsCounters::read(admin).unwrap_or_default();
-        let written = write_tree(&self.machine.root, &next.tree, Some(&self.generation.tree))
-            .map_err(|error| error.to_string())?;
-        wait_for_envoy(admin, &before, &written, are_renewed(&self.generation.tree, &next.tree))?;
+        let present = &self.generation.tree;
+        let renewed = are_renewed(present, &next.tree);
+        let written = exchange_files(admin, &self.machine.root, present, &next.tree, renewed)?;
         if next.tree.get(COREFILE) != self.generation.tree.get(COREFILE) {
             self.dns.reload();
             self.wait_for_dns(next.dns_ready)?;
@@ -220,7 +219,14 @@ impl Run {
     }
 
     fn put_back(&mut self, next: &Generation) -> Result<(), String> {
-        write_tree(&self.machine.root, &self.generation.tree, Some(&next.tree)).map_err(|error| error.to_string())?;
+        let admin = self.envoy.admin_interface();
+        let (root, present) = (&self.machine.root, &self.generation.tree);
+        let both = present.with_clusters_of(&next.tree);
+        let before = XdsCounters::read(admin).unwrap_or_default();
+        let written = write_tree(root, &both, None).map_err(|error| error.to_string())?;
+        // Envoy has had these files. A late refusal is that of the new ones.
+        let _ = wait_for_envoy(admin, &before, &written, false);
+        write_tree(root, present, Some(&next.tree)).map_err(|error| error.to_string())?;
         self.dns.answers_at(self.generation.dns_ready);
         if next.tree.get(COREFILE) != self.generation.tree.get(COREFILE) {
             self.dns.reload();
@@ -290,6 +296,25 @@ fn are_renewed(old: &RenderedTree, new: &RenderedTree) -> bool {
 /// Returns true if a file of the tree stands for renewed certificates.
 fn is_renewal(path: &str) -> bool {
     path.strip_prefix(RENEWALS).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Puts the files of `next` in place of those of `present`, and waits until Envoy has read them. Clusters and files that
+/// only `present` has go last: until then, routes and filters of both are in use.
+fn exchange_files(
+    admin: &Endpoint,
+    root: &Path,
+    present: &RenderedTree,
+    next: &RenderedTree,
+    renewed: bool,
+) -> Result<Written, String> {
+    let both = next.with_clusters_of(present);
+    let before = XdsCounters::read(admin).unwrap_or_default();
+    let written = write_tree(root, &both, None).map_err(|error| error.to_string())?;
+    wait_for_envoy(admin, &before, &written, renewed)?;
+    let before = XdsCounters::read(admin).unwrap_or_default();
+    let last = write_tree(root, next, Some(present)).map_err(|error| error.to_string())?;
+    wait_for_envoy(admin, &before, &last, false)?;
+    Ok(written)
 }
 
 /// Waits until Envoy has read the files, and the certificates if they are `renewed`. The error is Envoy's reason for

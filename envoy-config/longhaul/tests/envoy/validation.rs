@@ -54,7 +54,11 @@ const KINDS: &[Kind] = &[
     kind("a cache on disk", &[], "cache: { dir: cache, size: 1gib }\n"),
     kind("smaller images", &[], "cache: { dir: cache, size: 1gib }\npage: { images: { quality: 60 } }\n"),
     kind("a cache in a program", &[], "cache: { dir: cache, size: 1gib, engine: objects }\n"),
-    kind("a cache in a program, and no page rewritten", &[], "cache: { dir: cache, engine: objects }\nrewrite: { level: off }\n"),
+    kind(
+        "a cache in a program, and no page rewritten",
+        &[],
+        "cache: { dir: cache, engine: objects }\nrewrite: { level: off }\n",
+    ),
     kind("no cache", &[], "cache: off\n"),
     kind("a parent cache", &[], "cache: { parent: '192.0.2.7:3128' }\n"),
     kind("a ring of caches", &[], "cache: { parent: ['192.0.2.7:3128', '[2001:db8::7]:3128', '192.0.2.8:80'] }\n"),
