@@ -163,6 +163,12 @@ impl Bed {
         wait("a response is stored", || self.get(path, "cache-control: only-if-cached, max-stale").status() != 504);
     }
 
+    /// Waits until so many files are stored. Without that, a lookup may come just before the file, and the end of the request
+    /// that fetched it just before the next one.
+    pub(crate) fn keeps(&self, count: usize) {
+        wait(&format!("{count} files"), || self.files().len() == count);
+    }
+
     /// Waits for the origin's requests for a path.
     pub(crate) fn asks(&self, path: &str, count: usize) {
         wait(&format!("{count} requests for {path}"), || self.origin.count(path) == count);
@@ -174,6 +180,14 @@ impl Bed {
             assert_eq!(self.get("/settle", "").status(), 200);
         }
     }
+}
+
+/// Checks that a reply comes long before the program's longest wait for another client's request, which is 10 seconds.
+pub(crate) fn at_once(reply: impl FnOnce() -> Reply) -> Reply {
+    let start = Instant::now();
+    let reply = reply();
+    assert!(start.elapsed() < Duration::from_secs(6), "the reply has waited");
+    reply
 }
 
 /// Waits for a condition.

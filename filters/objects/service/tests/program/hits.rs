@@ -86,6 +86,7 @@ fn scheme_host_and_url_tell_responses_apart() {
         for (path, fields, body) in requests {
             assert_eq!(bed.get(path, fields).text(), body, "{path} {fields}");
         }
+        bed.keeps(6);
     }
     assert_eq!(bed.get("/a", "x-longhaul-scheme: https\nhost: WWW.Test").text(), "1");
     assert_eq!(bed.origin.count("/a"), 3);
@@ -100,6 +101,7 @@ fn vary_tells_two_languages_apart() {
         for (asked, body) in [("accept-language: en", "en"), ("accept-language: de", "de"), ("", "none")] {
             assert_eq!(bed.get("/", asked).text(), body);
         }
+        bed.keeps(4);
     }
     assert_eq!(bed.origin.count("/"), 3);
     assert_eq!(bed.get("/", "accept-language: en").field("vary"), Some("Accept-Language"));
@@ -121,6 +123,7 @@ fn the_origin_hears_the_class_of_content_encodings() {
         ("accept-encoding: gzip, identity;q=0", "gzip, identity;q=0", "4"),
     ] {
         assert_eq!(bed.get("/", accepts).text(), body, "{accepts}");
+        bed.keeps(body.parse::<usize>().unwrap() + 1);
         let asked = bed.origin.asked("/");
         assert_eq!(asked.len().to_string(), body, "{accepts}");
         assert_eq!(field(&asked[asked.len() - 1], "accept-encoding"), Some(heard), "{accepts}");
@@ -200,6 +203,9 @@ fn other_statuses_are_stored_as_the_rules_say() {
         let path = format!("/{}", &status[..3]);
         bed.origin.plays(&path, ["1", "2"].map(|body| Answer::status(status, FRESH, body.as_bytes())));
         assert_eq!(bed.get(&path, "").text(), "1");
+        if is_stored {
+            bed.is_kept(&path);
+        }
         let second = bed.get(&path, "");
         assert_eq!((second.text(), second.is_stored()), if is_stored { ("1", true) } else { ("2", false) }, "{status}");
         assert_eq!(second.status().to_string(), status[..3]);
