@@ -3,8 +3,8 @@
 use object_store::{decode, encode};
 use sha2::{Digest, Sha256};
 
-/// Laws: no bytes make the reader panic, and what it reads is written in a form that reads the same. The first bytes of the
-/// file hold a checksum, so the input is read once as it is, and once as the text behind a checksum that fits.
+/// Laws: no bytes make the reader panic. A head that was read and written again reads the same. The first bytes of the file
+/// hold a checksum. So the input is read as it is, and then as the text behind a checksum that fits.
 pub fn head(data: &[u8]) {
     read(data);
     read(&sealed(data));
