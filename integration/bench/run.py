@@ -85,6 +85,10 @@ BENCHES = {
         "(root) clients that share a ship's link with downloads of others, beside a pair without shares",
         "integration/bench", "neighbours.py", (sys.executable, "neighbours.py"),
     ),
+    "objects": Bench(
+        "(root) the cache in a program, beside Envoy's own cache",
+        "integration/bench", "objects.py", (sys.executable, "objects.py"),
+    ),
     "names": Bench(
         "(root) names that clients resolve at a box: lookups, their memory, first visits, and pages that break",
         "integration/bench", "names.py", (sys.executable, "names.py"),

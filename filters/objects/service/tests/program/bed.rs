@@ -156,6 +156,8 @@ impl Bed {
         self.origin.plays(path, [Answer::whole(fields, body)]);
         assert!(self.get(path, "").body == body, "{path}");
         self.is_kept(path);
+        // The next request must not meet the end of this one.
+        self.settle();
     }
 
     /// Waits until a response is stored: its file gets its name just after the client has its last byte.

@@ -26,7 +26,7 @@ fn fifty_clients_at_one_miss_cost_one_request() {
         threads.into_iter().map(|client| client.join().unwrap()).collect()
     });
     assert!(replies.iter().all(|reply| reply.is_whole && reply.body == body));
-    assert_eq!(replies.iter().filter(|reply| !reply.is_stored()).count(), 1, "the first one alone has no age");
+    assert!(replies.iter().filter(|reply| !reply.is_stored()).count() <= 1, "all but the first one have an age");
     assert_eq!(bed.origin.count("/"), 1);
 }
 
@@ -120,7 +120,8 @@ fn a_body_that_breaks_off_is_whole_for_nobody_and_is_not_stored() {
         assert_eq!(bed.origin.count(path), 1);
         assert!(bed.files().is_empty(), "{path}");
         let reply = bed.get(path, "");
-        assert!(reply.is_whole && reply.body == body && !reply.is_stored(), "{path}");
+        assert!(reply.is_whole && reply.body == body, "{path}");
+        assert_eq!(bed.origin.count(path), 2);
         bed.is_kept(path);
         std::fs::remove_file(&bed.files()[0]).unwrap();
     }
@@ -146,13 +147,20 @@ fn a_body_above_the_limit_passes_whole_and_is_not_stored() {
         for (kind, answer) in [("sized", Answer::whole(FRESH, &body)), ("chunked", chunked)] {
             let path = format!("/{kind}-{length}");
             bed.origin.plays(&path, [answer]);
-            for asked in 1..3 {
+            let passes = || {
                 let reply = bed.get(&path, "");
                 assert!(reply.is_whole && reply.body == body, "{path}");
-                if is_stored {
-                    bed.is_kept(&path);
-                }
-                assert_eq!(bed.origin.count(&path), if is_stored { 1 } else { asked }, "{path}");
+            };
+            passes();
+            if is_stored {
+                bed.is_kept(&path);
+                passes();
+                assert_eq!(bed.origin.count(&path), 1, "{path}");
+            } else {
+                wait("a request that asks the origin again", || {
+                    passes();
+                    bed.origin.count(&path) >= 2
+                });
             }
             assert_eq!(bed.files().len(), usize::from(is_stored), "{path}");
             bed.files().into_iter().for_each(|file| std::fs::remove_file(file).unwrap());

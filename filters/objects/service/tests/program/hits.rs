@@ -12,7 +12,8 @@ fn the_second_request_is_a_hit_with_an_age() {
         let (path, body) = (format!("/{length}?a=b"), bytes(length));
         bed.origin.plays(&path, [Answer::whole(&format!("{FRESH}\nx-own: y"), &body)]);
         let first = bed.get(&path, "");
-        assert_eq!((first.status(), first.field("age")), (200, None), "{length}");
+        // It has an age only if the origin seems to have taken a second or more.
+        assert!(first.status() == 200 && first.field("age") != Some("0"), "{length}");
         bed.is_kept(&path);
         let second = bed.get(&path, "");
         assert!(second.field("age").unwrap().parse::<u64>().unwrap() < 30, "{length}");
