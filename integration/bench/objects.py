@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import os
 import sys
 import time
@@ -22,12 +21,11 @@ from bench import parts
 from bench.wrk import Wrk
 from harness.boxes.objects_box import WWW, Load, ObjectsBox, Shelf, ask, configuration, objects_box
 from harness.boxes.pep import parse_metrics
-from harness.host.artifacts import Missing, need_commands
+from harness.host.artifacts import need_commands
 from harness.host.processes import end_with_parent
 from harness.host.usage import cores, cpu_seconds
 from harness.host.waiting import wait_for
-from harness.results.figures import at_least, at_most, ratio
-from hostile import cache_tests
+from harness.results.figures import at_most, ratio
 
 TARGETS = [
     at_most("hit_cpu_vs_before_1k", 0.9),
@@ -39,8 +37,6 @@ TARGETS = [
     at_most("open_files_per_100k_urls", 100),
     at_most("mib_per_100k_urls", 16),
     at_most("failed_requests_when_killed", 0),
-    at_least("cache_tests_passed", 285),
-    at_most("cache_tests_wrong_reuse", 0),
 ]
 QUICK = bool(os.environ.get("QUICK"))
 SIZES = {"1k": 1000, "11k": 11_000, "100k": 100_000, "1m": 1_000_000}
@@ -151,17 +147,7 @@ def killed(folder: Path, _: argparse.Namespace) -> tuple[parts.Figures, Any]:
     return {"failed_requests_when_killed": len(load.failed)}, {"requests": load.done, "failed": load.failed[:20]}
 
 
-def rules(_: Path, __: argparse.Namespace) -> tuple[parts.Figures, Any]:
-    """http-tests/cache-tests, where `LONGHAUL_CACHE_TESTS` names a checkout with its packages installed."""
-    try:
-        found = cache_tests.run(engine="objects")
-    except Missing as reason:
-        return {"cache_tests_passed": None, "cache_tests_wrong_reuse": None}, str(reason)
-    figures: parts.Figures = {"cache_tests_passed": found.passed, "cache_tests_wrong_reuse": len(found.wrong_reuse)}
-    return figures, json.loads(json.dumps(found.by_id))
-
-
-PARTS: dict[str, parts.Part] = {"costs": costs, "many": many, "killed": killed, "rules": rules}
+PARTS: dict[str, parts.Part] = {"costs": costs, "many": many, "killed": killed}
 
 
 def ready() -> None:

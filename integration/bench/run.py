@@ -86,7 +86,7 @@ BENCHES = {
         "integration/bench", "neighbours.py", (sys.executable, "neighbours.py"),
     ),
     "objects": Bench(
-        "(root) the cache in a program, beside Envoy's own cache",
+        "the cache in a program, beside Envoy's own cache",
         "integration/bench", "objects.py", (sys.executable, "objects.py"),
     ),
     "names": Bench(

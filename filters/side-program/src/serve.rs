@@ -79,6 +79,8 @@ where
         () = end => {}
     }
     drop(drain);
+    // A connection that nobody accepts would wait for the end of the program. Envoy repeats its request past it at once.
+    drop(options.listener);
     // Completes when the last connection has dropped its receiver.
     let _ = draining.send(());
     let _ = timeout(DRAIN, draining.closed()).await;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::body::Body;
-use crate::fetch::{Fetcher, Led};
+use crate::fetch::{Audience, Fetcher, Led, is_failure};
 use crate::fill::{self, Filling, Progress, Rest, Waiting};
 use crate::metrics::Metrics;
 use crate::origin::{Origin, Unanswered};
@@ -248,11 +249,12 @@ impl Cache {
     ) -> oneshot::Receiver<Led> {
         let (told, waiting) = watch::channel(Progress::Asking);
         let (answer, leading) = oneshot::channel();
-        let is_waited_for = !self.fetcher.private.includes(asked.key, Instant::now());
+        // A response that was stored is for all, whatever other requests for its URL got.
+        let is_waited_for = validated.is_some() || !self.fetcher.private.includes(asked.key, Instant::now());
         let number = is_waited_for.then(|| self.announce(key, waiting));
         let (cache, asked, parts) = (Arc::clone(self), asked.clone(), request::copy_of(parts));
         tokio::spawn(async move {
-            cache.fetcher.fetch(&asked, &parts, validated, answer, &told).await;
+            cache.fetcher.fetch(&asked, &parts, validated, Audience { leader: answer, told }).await;
             if let Some(number) = number {
                 cache.withdraw(key, number);
             }
@@ -261,9 +263,9 @@ impl Cache {
     }
 
     fn announce(&self, key: Key, waiting: Waiting) -> u64 {
-        let mut fetches = self.fetches();
-        let number = fetches.get(&key).map_or(0, |(number, _)| number.wrapping_add(1));
-        fetches.insert(key, (number, waiting));
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        self.fetches().insert(key, (number, waiting));
         number
     }
 
@@ -306,11 +308,6 @@ fn growing(request: &Fields<'_>, filling: &Arc<Filling>, rest: Option<Rest>) -> 
     }
     *response.body_mut() = filling.body(from, to, rest);
     response
-}
-
-/// The statuses for which `stale-if-error` is meant (RFC 5861 section 4).
-fn is_failure(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 500 | 502 | 503 | 504)
 }
 
 /// Returns a response of the origin, as it is.

@@ -35,6 +35,14 @@ pub(crate) enum Led {
     Failed(Unanswered),
 }
 
+/// Those who learn the result of a request.
+#[derive(Debug)]
+pub(crate) struct Audience {
+    pub(crate) leader: oneshot::Sender<Led>,
+    /// The clients that wait for the response, too.
+    pub(crate) told: watch::Sender<Progress>,
+}
+
 /// Fetches responses into the store.
 #[derive(Debug)]
 pub(crate) struct Fetcher {
@@ -53,8 +61,7 @@ impl Fetcher {
         asked: &Asked,
         client: &Parts,
         validated: Option<Arc<Object>>,
-        leader: oneshot::Sender<Led>,
-        told: &watch::Sender<Progress>,
+        audience: Audience,
     ) {
         // The origin is asked for the whole body, so the client's range says nothing about storage.
         let mut client = copy_of(client);
@@ -70,34 +77,36 @@ impl Fetcher {
                     Some(object) => self.validated(asked, client, object, &response, sent_s).await,
                     // The origin validates another response. A whole one is needed.
                     None => match self.origin.ask(for_storage(client, None)).await {
-                        Ok(response) => return self.take(asked, client, response, sent_s, leader, told).await,
+                        Ok(response) => return self.take(asked, client, response, sent_s, audience).await,
                         Err(error) => Led::Failed(error),
                     },
                 }
             }
-            Ok(response) => return self.take(asked, client, response, sent_s, leader, told).await,
+            Ok(response) if validated.is_some() && is_failure(response.status()) => {
+                // A failure, even one with a lifetime, is no better than the stored response.
+                self.metrics.past(Past::Status);
+                Led::Own(response)
+            }
+            Ok(response) => return self.take(asked, client, response, sent_s, audience).await,
         };
-        told.send_replace(match &led {
+        audience.told.send_replace(match &led {
             Led::Validated(object) => Progress::Stored(Arc::clone(object)),
             _ => Progress::Alone,
         });
-        let _ = leader.send(led);
+        let _ = audience.leader.send(led);
     }
 
     /// Stores a response that may be, and gives the others to the leader.
-    async fn take(
-        &self,
-        asked: &Asked,
-        client: &Parts,
-        response: Response<Incoming>,
-        sent_s: u64,
-        leader: oneshot::Sender<Led>,
-        told: &watch::Sender<Progress>,
-    ) {
+    async fn take(&self, asked: &Asked, client: &Parts, response: Response<Incoming>, sent_s: u64, audience: Audience) {
+        let Audience { leader, told } = audience;
         let length = response.body().size_hint().exact();
         match self.room(asked, client, &response, sent_s, length).await {
             Err(why) => {
-                self.not_stored(asked, why);
+                self.metrics.past(why);
+                // An origin that fails says nothing about its other responses.
+                if !response.status().is_server_error() {
+                    self.private.add(asked.key, Instant::now());
+                }
                 told.send_replace(Progress::Alone);
                 let _ = leader.send(Led::Own(response));
             }
@@ -105,8 +114,10 @@ impl Fetcher {
                 let filling = Arc::new(filling);
                 told.send_replace(Progress::Filling(Arc::clone(&filling)));
                 let _ = leader.send(Led::Filling(filling, rest));
-                if let Some(object) = writer.write(response.into_body(), length).await {
-                    told.send_replace(Progress::Stored(object));
+                match writer.write(response.into_body(), length).await {
+                    Some(object) => drop(told.send_replace(Progress::Stored(object))),
+                    // It was too large, or the disk or the origin failed. The next clients do not share that.
+                    None => self.private.add(asked.key, Instant::now()),
                 }
             }
         }
@@ -193,6 +204,11 @@ impl Fetcher {
             Ok(Err(_)) | Err(_) => Led::Validated(Arc::new(updated)),
         }
     }
+}
+
+/// The statuses for which `stale-if-error` is meant (RFC 5861 section 4).
+pub(crate) fn is_failure(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 500 | 502 | 503 | 504)
 }
 
 /// Returns true if a 304 is about this stored response.

@@ -73,13 +73,9 @@ impl Program {
         assert!(Command::new("kill").arg(self.child.id().to_string()).status().unwrap().success());
     }
 
-    /// Returns true if the program has begun to end: it accepts no connection.
+    /// Returns true if the program has begun to end: it refuses connections at once, so that Envoy passes it by.
     pub(crate) fn refuses(&self) -> bool {
-        let mut stream = std::os::unix::net::UnixStream::connect(&self.socket).unwrap();
-        stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-        let request = b"GET / HTTP/1.1\r\nhost: a\r\ncache-control: only-if-cached\r\n\r\n";
-        stream.write_all(request).unwrap();
-        stream.read(&mut [0]).is_err()
+        std::os::unix::net::UnixStream::connect(&self.socket).is_err()
     }
 
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
