@@ -1,6 +1,5 @@
 //! A program, its folder and its origin.
 
-use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
