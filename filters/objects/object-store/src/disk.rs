@@ -12,7 +12,7 @@ use crate::health::Health;
 use crate::hot::Hot;
 use crate::key::Key;
 use crate::ledger::{Ledger, Room, full};
-use crate::object::{Body, Found, MAX_MEMORY_BODY, Object, Reader};
+use crate::object::{Body, Found, MAX_MEMORY_BODY, Marker, Object, Reader};
 use crate::read::{Broken, Start, Wait};
 
 /// All parts of a store.
@@ -196,7 +196,9 @@ impl Disk {
 fn found(object: Option<Arc<Object>>, url: &[u8]) -> Found {
     match object.filter(|object| object.head.url == url) {
         None => Found::Absent,
-        Some(object) if object.head.kind == Kind::Varies => Found::Varies(object.head.vary.clone()),
+        Some(object) if object.head.kind == Kind::Varies => {
+            Found::Varies(Marker { names: object.head.vary.clone(), stamp: object.stamp })
+        }
         Some(object) => Found::Object(object),
     }
 }

@@ -34,7 +34,7 @@ pub use fill::Fill;
 pub use head::{Head, HeadError, Kind, MAX_BODY_AT, MAX_FIELDS, MAX_HEAD, Placed, decode, encode};
 pub use health::PAUSE;
 pub use key::Key;
-pub use object::{Body, Found, MAX_MEMORY_BODY, Object, Reader};
+pub use object::{Body, Found, MAX_MEMORY_BODY, Marker, Object, Reader};
 pub use read::{Wait, read_now};
 pub use store::{Counts, Options, Store};
 pub use upkeep::{Listed, Verified};

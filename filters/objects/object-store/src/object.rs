@@ -45,13 +45,23 @@ pub enum Body {
     File(Reader),
 }
 
+/// The marker of a URL whose responses vary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marker {
+    /// The names of the fields.
+    pub names: Vec<Vec<u8>>,
+    /// A number that no other marker has. It belongs into [`Key::variant`]: once the marker is removed, nobody finds the
+    /// variants of its time again.
+    pub stamp: u64,
+}
+
 /// The result of a lookup.
 #[derive(Debug, Clone)]
 pub enum Found {
     /// Nothing that can be used.
     Absent,
-    /// A marker: responses of this URL depend on these fields, and lie under [`Key::variant`].
-    Varies(Vec<Vec<u8>>),
+    /// A marker: responses of this URL depend on fields of the request, and lie under [`Key::variant`].
+    Varies(Marker),
     /// A response.
     Object(Arc<Object>),
 }

@@ -110,15 +110,17 @@ impl Store {
         }
     }
 
-    /// Notes that responses of a URL depend on these fields. `key` is that of the URL.
+    /// Notes that responses of a URL depend on these fields. `key` is that of the URL. Returns the stamp of the marker.
     ///
     /// # Errors
     /// As for [`Store::begin`] and [`Fill::commit`].
-    pub fn mark(&self, key: Key, url: &[u8], names: &[Vec<u8>]) -> io::Result<()> {
-        if matches!(self.find(key, url), Found::Varies(known) if known == names) {
-            return Ok(());
+    pub fn mark(&self, key: Key, url: &[u8], names: &[Vec<u8>]) -> io::Result<u64> {
+        if let Found::Varies(known) = self.find(key, url)
+            && known.names == names
+        {
+            return Ok(known.stamp);
         }
-        self.begin(key, Head::varies(url, names))?.commit().map(|_| ())
+        self.begin(key, Head::varies(url, names))?.commit().map(|marker| marker.stamp)
     }
 
     /// Gives a stored response new fields and a new life, after a 304. Other processes see the old head, the new one, or

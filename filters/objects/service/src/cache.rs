@@ -12,7 +12,7 @@ use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode, Version, header};
 use object_config::Config;
 use object_rules::ranges::{self, Ranges};
-use object_rules::{Directives, Use, conditions};
+use object_rules::{Directives, Use, conditions, variant};
 use object_store::{Found, Key, Object, Options, Store};
 use side_program::without_hop_by_hop;
 use tokio::sync::{oneshot, watch};
@@ -139,8 +139,8 @@ impl Cache {
         match self.found(asked.key, &asked.url).await {
             Found::Absent => (asked.key, None),
             Found::Object(object) => (asked.key, Some(object)),
-            Found::Varies(names) => {
-                let key = key_of_variant(asked.key, fields, &names);
+            Found::Varies(marker) => {
+                let key = key_of_variant(asked.key, marker.stamp, &variant::values(fields, &marker.names));
                 match self.found(key, &asked.url).await {
                     Found::Object(object) => (key, Some(object)),
                     Found::Absent | Found::Varies(_) => (key, None),
@@ -163,7 +163,8 @@ impl Cache {
     }
 
     /// Removes what is stored for the URL of a request that may change it (RFC 9111 section 4.4). Envoy sends a copy of such a
-    /// request, without the scheme. A variant goes with the marker of its URL.
+    /// request, without the scheme. Variants go with the marker of their URL: nobody finds them again, and they give way in
+    /// time.
     async fn changed(&self, parts: &Parts) {
         for scheme in [&b"http"[..], b"https"] {
             let (store, key) = (Arc::clone(&self.fetcher.store), Asked::with_scheme(parts, scheme).key);
@@ -188,7 +189,7 @@ impl Cache {
         if let Some(waiting) = coming.filter(|_| !request::reloads(&fields)) {
             // A response to a client with a cookie is often its own. Such a request does not wait for the head of another's.
             if !(has_cookie && matches!(*waiting.borrow(), Progress::Asking)) {
-                return self.joined(asked, parts, waiting, spare).await;
+                return self.joined(parts, waiting, spare).await;
             }
             return self.past(request::copy_of(parts)).await;
         }
@@ -210,22 +211,20 @@ impl Cache {
     /// Waits for the response that another client's request fetches. Requests the own one if that is not for all.
     async fn joined(
         &self,
-        asked: &Asked,
         parts: &Parts,
         mut waiting: Waiting,
         spare: Option<Arc<Object>>,
     ) -> Result<Answer, Unanswered> {
         let fields = fields_of(parts);
         let progress = timeout(JOIN_TIME, fill::known(&mut waiting)).await.unwrap_or(Progress::Alone);
-        let fits = |of: Key, head: &object_store::Head| {
-            of == key_of_variant(asked.key, &fields, &head.vary)
-                && head.life.allows(&fields, reply::now_s()) == Use::Fresh
+        let fits = |selected: &[u8], head: &object_store::Head| {
+            selected == variant::values(&fields, &head.vary) && head.life.allows(&fields, reply::now_s()) == Use::Fresh
         };
         match progress {
-            Progress::Filling(filling) if fits(filling.key, &filling.head) => {
+            Progress::Filling(filling) if fits(&filling.selected, &filling.head) => {
                 Ok((growing(&fields, &filling, None), Outcome::Joined))
             }
-            Progress::Stored(object) if fits(object.key(), &object.head) => {
+            Progress::Stored(object, selected) if fits(&selected, &object.head) => {
                 Ok((reply::stored(&fields, &object), Outcome::Joined))
             }
             _ => match (self.fetcher.origin.ask(request::copy_of(parts)).await, spare) {

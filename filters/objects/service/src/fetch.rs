@@ -90,7 +90,10 @@ impl Fetcher {
             Ok(response) => return self.take(asked, client, response, sent_s, audience).await,
         };
         audience.told.send_replace(match &led {
-            Led::Validated(object) => Progress::Stored(Arc::clone(object)),
+            Led::Validated(object) => {
+                let selected = variant::values(&fields_of(client), &object.head.vary);
+                Progress::Stored(Arc::clone(object), selected.into())
+            }
             _ => Progress::Alone,
         });
         let _ = audience.leader.send(led);
@@ -112,10 +115,11 @@ impl Fetcher {
             }
             Ok((filling, writer, rest)) => {
                 let filling = Arc::new(filling);
+                let selected = Arc::clone(&filling.selected);
                 told.send_replace(Progress::Filling(Arc::clone(&filling)));
                 let _ = leader.send(Led::Filling(filling, rest));
                 match writer.write(response.into_body(), length).await {
-                    Some(object) => drop(told.send_replace(Progress::Stored(object))),
+                    Some(object) => drop(told.send_replace(Progress::Stored(object, selected))),
                     // It was too large, or the disk or the origin failed. The next clients do not share that.
                     None => self.private.add(asked.key, Instant::now()),
                 }
@@ -141,7 +145,7 @@ impl Fetcher {
             return Err(Past::TooLarge);
         }
         let vary = variant::names(&came).ok_or(Past::VaryStar)?;
-        let key = key_of_variant(asked.key, &request, &vary);
+        let selected: Arc<[u8]> = variant::values(&request, &vary).into();
         let head = Head {
             kind: Kind::Object,
             url: asked.url.clone(),
@@ -151,15 +155,19 @@ impl Fetcher {
             vary,
             length: 0,
         };
-        let (store, stored, url_key, url) = (Arc::clone(&self.store), head.clone(), asked.key, asked.url.clone());
+        let (store, stored, asked, values) =
+            (Arc::clone(&self.store), head.clone(), asked.clone(), Arc::clone(&selected));
         let begun = spawn_blocking(move || {
-            if !stored.vary.is_empty() {
-                store.mark(url_key, &url, &stored.vary)?;
-            }
+            let key = if stored.vary.is_empty() {
+                asked.key
+            } else {
+                let marker = store.mark(asked.key, &asked.url, &stored.vary)?;
+                key_of_variant(asked.key, marker, &values)
+            };
             store.begin(key, stored)
         });
         match begun.await {
-            Ok(Ok(filling)) => Ok(fill::begin(key, head, length, filling, self.object_bytes)),
+            Ok(Ok(filling)) => Ok(fill::begin(selected, head, length, filling, self.object_bytes)),
             Ok(Err(_)) | Err(_) => Err(Past::NoRoom),
         }
     }

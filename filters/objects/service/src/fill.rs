@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use object_store::{Fill, Head, Key, Object, Reader};
+use object_store::{Fill, Head, Object, Reader};
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
 
@@ -19,8 +19,8 @@ use crate::body::{self, Body, CHUNK};
 /// A response whose body is on its way.
 #[derive(Debug)]
 pub(crate) struct Filling {
-    /// The key of its variant.
-    pub(crate) key: Key,
+    /// The values of the request that selected it, of the fields in its `Vary`.
+    pub(crate) selected: Arc<[u8]>,
     /// The head. Its length is 0.
     pub(crate) head: Head,
     /// The length that the origin stated.
@@ -54,10 +54,16 @@ pub(crate) struct Writer {
 }
 
 /// Begins to write a response. `most_bytes` bounds its body.
-pub(crate) fn begin(key: Key, head: Head, length: Option<u64>, fill: Fill, most_bytes: u64) -> (Filling, Writer, Rest) {
+pub(crate) fn begin(
+    selected: Arc<[u8]>,
+    head: Head,
+    length: Option<u64>,
+    fill: Fill,
+    most_bytes: u64,
+) -> (Filling, Writer, Rest) {
     let (growth, seen) = watch::channel(Growth::To(0));
     let (rest, following) = mpsc::channel(2);
-    let filling = Filling { key, head, length, reader: fill.reader(), growth: seen };
+    let filling = Filling { selected, head, length, reader: fill.reader(), growth: seen };
     (filling, Writer { growth, rest, fill: Some(fill), most_bytes, written: 0 }, following)
 }
 
@@ -222,8 +228,8 @@ pub(crate) enum Progress {
     Asking,
     /// The body is on its way.
     Filling(Arc<Filling>),
-    /// The response is stored.
-    Stored(Arc<Object>),
+    /// The response is stored. These values of the leader's request selected it.
+    Stored(Arc<Object>, Arc<[u8]>),
     /// The response belongs to the leader alone, or there is none.
     Alone,
 }

@@ -34,12 +34,9 @@ impl Asked {
     }
 }
 
-/// Returns the key under which a response with this `Vary` lies for a request.
-pub(crate) fn key_of_variant(url: Key, request: &Fields<'_>, names: &[Vec<u8>]) -> Key {
-    if names.is_empty() {
-        return url;
-    }
-    Key::variant(url, [(&b"vary"[..], &variant::values(request, names)[..])])
+/// Returns the key of the variant that these values of a request select, below the marker of its URL.
+pub(crate) fn key_of_variant(url: Key, marker: u64, values: &[u8]) -> Key {
+    Key::variant(url, [(&marker.to_le_bytes()[..], values)])
 }
 
 /// Returns the fields of a request, with the pseudo-header fields that the rules read.

@@ -70,7 +70,7 @@ pub(crate) fn get(store: &Store, number: u64) -> Option<Arc<Object>> {
     match store.find(key(number), &url(number)) {
         Found::Object(object) => Some(object),
         Found::Absent => None,
-        Found::Varies(names) => panic!("{names:?}"),
+        Found::Varies(marker) => panic!("{marker:?}"),
     }
 }
 

@@ -101,9 +101,13 @@ fn a_marker_names_the_fields_of_its_url() {
     let parent = folder();
     let store = open(&options(parent.path()));
     let names = vec![b"accept-encoding".to_vec(), b"accept".to_vec()];
-    store.mark(key(1), &url(1), &names).unwrap();
-    store.mark(key(1), &url(1), &names).unwrap();
-    assert!(matches!(store.find(key(1), &url(1)), Found::Varies(found) if found == names));
+    let stamp = store.mark(key(1), &url(1), &names).unwrap();
+    assert_eq!(store.mark(key(1), &url(1), &names).unwrap(), stamp, "it stays the same marker");
+    assert!(
+        matches!(store.find(key(1), &url(1)), Found::Varies(found) if found.names == names && found.stamp == stamp)
+    );
+    store.remove(key(1)).unwrap();
+    assert_ne!(store.mark(key(1), &url(1), &names).unwrap(), stamp, "another marker has another stamp");
     let variant = Key::variant(key(1), [(b"accept".as_slice(), b"x".as_slice())]);
     assert!(matches!(store.find(variant, &url(1)), Found::Absent));
     store.begin(variant, head(1)).unwrap().commit().unwrap();

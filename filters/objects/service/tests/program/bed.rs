@@ -142,6 +142,11 @@ impl Bed {
         self.program.send(path, fields)
     }
 
+    /// Sends the copy of an unsafe request, as Envoy does.
+    pub(crate) fn post(&self, path: &str) -> Reply {
+        Client::send(&self.program.socket, "POST", path, "content-length: 0").end()
+    }
+
     pub(crate) fn head(&self, path: &str, fields: &str) -> Reply {
         Client::send(&self.program.socket, "HEAD", path, fields).end()
     }

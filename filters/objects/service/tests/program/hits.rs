@@ -109,6 +109,24 @@ fn vary_tells_two_languages_apart() {
 }
 
 #[test]
+fn an_unsafe_request_removes_every_variant_for_good() {
+    let bed = Bed::new();
+    let fields = format!("{FRESH}\nvary: accept-language");
+    bed.origin.plays("/", ["en 1", "de 1", "en 2", "de 2"].map(|body| Answer::whole(&fields, body.as_bytes())));
+    bed.stores("/plain", FRESH, b"a");
+    let [en, de] = ["en", "de"].map(|language| format!("x-longhaul-scheme: http\naccept-language: {language}"));
+    for round in ["1", "2"] {
+        for (asked, language) in [(&en, "en"), (&de, "de"), (&en, "en"), (&de, "de")] {
+            assert_eq!(bed.get("/", asked).text(), format!("{language} {round}"));
+            bed.settle();
+        }
+        assert_eq!(bed.post("/").status(), 204);
+    }
+    assert_eq!(bed.origin.count("/"), 4, "the copy of an unsafe request reaches no origin");
+    assert!(bed.get("/plain", "").is_stored(), "other URLs stay");
+}
+
+#[test]
 fn the_origin_hears_the_class_of_content_encodings() {
     let bed = Bed::new();
     let fields = format!("{FRESH}\nvary: accept-encoding");
