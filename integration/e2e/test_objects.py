@@ -30,9 +30,9 @@ from harness.boxes.objects_box import (
     objects_box,
     objects_pair,
 )
-from harness.boxes.pep import command, write_config
+from harness.boxes.pep import command, parse_metrics, write_config
 from harness.clients.commands import Curl
-from harness.host.artifacts import need_commands
+from harness.host.artifacts import REPOSITORY, need_commands
 from harness.host.ports import free_ports
 from harness.host.waiting import wait_for
 from harness.net.authority import Authority
@@ -499,3 +499,13 @@ def test_clients_of_a_remote_get_hits_from_its_ground(folder: Path) -> None:
         asked, got = shelf.asked(path), ask(pair.http, path)
         assert (got.status, got.body, shelf.asked(path)) == (200, body, asked)
     shelf.origin.close()
+
+
+def test_the_metrics_page_has_every_documented_counter_of_the_program(shop: Shop) -> None:
+    document = (REPOSITORY / "envoy-config" / "METRICS.md").read_text()
+    section = document.partition("\n## Objects")[2].partition("\n## ")[0]
+    documented = set(re.findall(r"^\| `(longhaul_objects_\w+)`", section, re.MULTILINE))
+    page = shop.box.pep.page(f"http://{shop.box.config['listen']['metrics']}/metrics")
+    there = {name.partition("{")[0] for name in parse_metrics(page) if name.startswith("longhaul_objects_")}
+    assert documented == there
+    assert 'longhaul_process_up{process="longhaul-objects"} 1' in page
