@@ -9,8 +9,7 @@ use super::diagnostic::{Place, Problem};
 use super::names::Host;
 use super::read::Draft;
 use super::settings::{
-    Acme, Cache, CacheEngine, Dns, DnsMode, ImagesWish, Intercept, Level, Listen, Proxy, Role, TargetWish, Termination,
-    Upstream,
+    Acme, Cache, Dns, DnsMode, ImagesWish, Intercept, Level, Listen, Proxy, Role, TargetWish, Termination, Upstream,
 };
 use super::sockets::{Family, overlap, reaches};
 use super::yaml::{Node, NodeValue};
@@ -286,7 +285,7 @@ fn images_without_cache(places: &Places<'_>, draft: &Draft, problems: &mut Vec<P
             .help("set `cache.dir`, or write `images: off`"),
         );
     }
-    let objects = matches!(draft.cache, Some(Cache::Disk { engine: CacheEngine::Objects, .. }));
+    let objects = draft.cache.as_ref().is_some_and(Cache::is_a_program);
     if wanted && objects {
         problems.push(
             Problem::error(

@@ -72,6 +72,13 @@ pub enum Cache {
     Parents(Vec<SocketAddr>),
 }
 
+impl Cache {
+    /// Returns true if the program `longhaul-objects` caches objects.
+    pub fn is_a_program(&self) -> bool {
+        matches!(self, Self::Disk { engine: CacheEngine::Objects, .. })
+    }
+}
+
 /// The cache that stores objects on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CacheEngine {

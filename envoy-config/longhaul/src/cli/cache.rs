@@ -8,7 +8,7 @@ use longhaul_observe::table::table;
 use longhaul_render::objects_folder;
 use object_store::{Kind, Options, Store};
 
-use super::{Outcome, fail, file_or_running, load_or_refuse, print};
+use super::{Outcome, fail, file_or_running, host_name, load_or_refuse, print, printable};
 use crate::terminal::width;
 
 #[derive(clap::Args)]
@@ -42,7 +42,7 @@ struct Which {
     #[command(flatten)]
     place: Place,
     /// Only the responses of this host
-    #[arg(long, value_name = "NAME", value_parser = name)]
+    #[arg(long, value_name = "NAME", value_parser = host_name)]
     host: Option<HostName>,
 }
 
@@ -62,15 +62,11 @@ struct Meant {
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// The responses of this host
-    #[arg(long, value_name = "NAME", value_parser = name)]
+    #[arg(long, value_name = "NAME", value_parser = host_name)]
     host: Option<HostName>,
     /// All responses
     #[arg(long)]
     all: bool,
-}
-
-fn name(text: &str) -> Result<HostName, String> {
-    HostName::parse(text).map_err(|error| format!("expected a name such as www.example.org; this is {error}"))
 }
 
 pub(super) fn command(arguments: &Arguments) -> Outcome {
@@ -126,7 +122,12 @@ fn list(store: &Store, host: Option<&HostName>) -> Result<String, String> {
         bytes += one.disk_bytes;
         let left_s = head.life.lifetime_s.saturating_sub(head.life.age_at_s(now_s));
         let fresh = if left_s == 0 || head.life.always_validate { "stale".to_owned() } else { format!("{left_s} s") };
-        rows.push(vec![head.status.to_string(), head.length.to_string(), fresh, printable(&head.url)]);
+        rows.push(vec![
+            head.status.to_string(),
+            head.length.to_string(),
+            fresh,
+            printable(String::from_utf8_lossy(&head.url)),
+        ]);
     });
     listed.map_err(|error| format!("the store cannot be read: {error}"))?;
     rows.sort_by(|one, other| one.last().cmp(&other.last()));
@@ -172,11 +173,6 @@ fn is_of(url: &[u8], host: &HostName) -> bool {
     let text = String::from_utf8_lossy(url);
     let authority = text.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());
     authority.split(':').next().unwrap_or_default().eq_ignore_ascii_case(&host.to_string())
-}
-
-/// A URL comes from a client, and may hold any byte.
-fn printable(url: &[u8]) -> String {
-    String::from_utf8_lossy(url).chars().filter(|character| !character.is_control()).collect()
 }
 
 #[cfg(test)]

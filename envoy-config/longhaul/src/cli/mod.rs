@@ -28,7 +28,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use longhaul_config::diagnostic::{Report, Severity};
-use longhaul_config::{AccessLog, LoadError, Loaded, load};
+use longhaul_config::{AccessLog, HostName, LoadError, Loaded, load};
 use longhaul_observe::report::{self, NoRun};
 use longhaul_render::FILTERS;
 
@@ -204,4 +204,14 @@ fn print(text: &str) -> Outcome {
 fn fail<T>(message: &str) -> Result<T, u8> {
     eprintln!("error: {message}");
     Err(FAILED)
+}
+
+/// Reads a name of a command line.
+fn host_name(text: &str) -> Result<HostName, String> {
+    HostName::parse(text).map_err(|error| format!("expected a name such as www.example.org; this is {error}"))
+}
+
+/// Removes control characters: names of processes and chains, and URLs of clients, may hold any.
+fn printable(text: impl AsRef<str>) -> String {
+    text.as_ref().chars().filter(|character| !character.is_control()).collect()
 }

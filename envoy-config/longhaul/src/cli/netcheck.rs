@@ -7,7 +7,7 @@ use longhaul_config::HostName;
 use longhaul_observe::table::table;
 use serde::Serialize;
 
-use super::{FAILED, Outcome, fail, file_or_running, load_or_refuse, print};
+use super::{FAILED, Outcome, fail, file_or_running, host_name, load_or_refuse, print, printable};
 use crate::netcheck::{Finding, Options, Verdict, check};
 use crate::terminal::width;
 
@@ -17,7 +17,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// A public name, with which resolvers, the clock and QUIC are tried
-    #[arg(long, value_name = "NAME", default_value = "www.example.org", value_parser = name)]
+    #[arg(long, value_name = "NAME", default_value = "www.example.org", value_parser = host_name)]
     name: HostName,
     /// The state folder of the run, if it was started with --state
     #[arg(long, value_name = "DIR")]
@@ -25,10 +25,6 @@ pub(super) struct Arguments {
     /// JSON instead of a table
     #[arg(long)]
     json: bool,
-}
-
-fn name(text: &str) -> Result<HostName, String> {
-    HostName::parse(text).map_err(|error| format!("expected a name such as www.example.org; this is {error}"))
 }
 
 pub(super) fn command(arguments: &Arguments) -> Outcome {
@@ -59,11 +55,6 @@ fn describe(findings: &[Finding]) -> String {
         [Some(head), cure].into_iter().flatten().map(Vec::from)
     });
     table(&["", "", ""], &rows.collect::<Vec<_>>(), width()).trim_start().to_owned()
-}
-
-/// Removes control characters: names of processes and chains may hold any.
-fn printable(text: impl AsRef<str>) -> String {
-    text.as_ref().chars().filter(|character| !character.is_control()).collect()
 }
 
 #[derive(Serialize)]

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-use longhaul_config::{Cache, CacheEngine, ImagesWish, Settings};
+use longhaul_config::{ImagesWish, Settings};
 use longhaul_render::{FILTERS, Filter, Modules, NativeModule, WasmModule};
 use sha2::{Digest, Sha256};
 
@@ -154,7 +154,7 @@ pub(crate) fn objects(settings: &Settings, overridden: Option<&Path>) -> Result<
         option: Some("objects"),
         variable: "LONGHAUL_OBJECTS".to_owned(),
     };
-    may_be_missing(&lookup, overridden, matches!(settings.cache, Cache::Disk { engine: CacheEngine::Objects, .. }))
+    may_be_missing(&lookup, overridden, settings.cache.is_a_program())
 }
 
 fn may_be_missing(lookup: &Lookup, overridden: Option<&Path>, needed: bool) -> Result<Option<PathBuf>, LocateError> {

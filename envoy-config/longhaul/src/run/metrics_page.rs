@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use longhaul_config::{Cache, CacheEngine, Settings};
+use longhaul_config::Settings;
 use longhaul_observe::report::ProblemKind;
 use longhaul_observe::{Endpoint, OpenFiles, joined};
 
@@ -58,7 +58,7 @@ impl MetricsServer {
     /// Starts, stops or replaces the server, as the settings want. `envoy` is the process of Envoy, and `problems` are
     /// those that stand. Call it often.
     pub(super) fn tend(&mut self, settings: &Settings, envoy: Option<u32>, problems: Vec<ProblemKind>) {
-        let caches_objects = matches!(settings.cache, Cache::Disk { engine: CacheEngine::Objects, .. });
+        let caches_objects = settings.cache.is_a_program();
         let facts = Facts { serves_dns: settings.listen.dns.is_some(), caches_objects, envoy, problems };
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
         if let Some(socket) = self.server.tend(settings.listen.metrics, own_names(settings), &self.pages) {

@@ -5,7 +5,7 @@ use std::process;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use longhaul_config::{AccessLog, Cache, CacheEngine, Loaded};
+use longhaul_config::{AccessLog, Cache, Loaded};
 use longhaul_derive::Reasoned;
 use longhaul_observe::Endpoint;
 use longhaul_observe::compare::Compared;
@@ -188,7 +188,7 @@ fn say_shortages(generation: &Generation, machine: &RunContext, has_programs: [b
     };
     let settings = &generation.settings;
     let images_stay = generation.derived.images.on && machine.images.is_none();
-    let caches_objects = matches!(settings.cache, Cache::Disk { engine: CacheEngine::Objects, .. });
+    let caches_objects = settings.cache.is_a_program();
     let nothing_cached = caches_objects && machine.objects.is_none();
     let shortages = [
         too_few_files(settings),

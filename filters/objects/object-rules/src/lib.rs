@@ -12,14 +12,12 @@
 //! | Has the client the stored response already? | [`conditions`] |
 //! | Which bytes does the request ask for? | [`ranges`], [`multipart`] |
 //! | What becomes of a stored response after a 304? | [`update`] |
-//! | Which URLs does a request change? | [`invalidation`] |
 //!
 //! The rule about credentials and private responses is not here. It is [`http_semantics::shareable()`], which bundling uses
 //! too.
 
 pub mod conditions;
 mod directives;
-pub mod invalidation;
 mod life;
 mod lists;
 pub mod multipart;

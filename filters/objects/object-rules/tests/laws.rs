@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use http_semantics::{FieldList, Fields};
 use object_rules::multipart::Multipart;
 use object_rules::ranges::{self, Ranges};
-use object_rules::{Life, Past, Use, conditions, invalidation, storable, update, variant};
+use object_rules::{Life, Past, Use, conditions, storable, update, variant};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -170,7 +170,6 @@ fn ask(request: &Fields<'_>, response: &Fields<'_>, now_s: u64, delay_s: u64) {
     update::updated(request, response);
     update::matches(request, response);
     variant::values(request, &variant::names(response).unwrap_or_default());
-    invalidation::invalidated(request, response);
 }
 
 proptest! {

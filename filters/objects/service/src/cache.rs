@@ -194,17 +194,11 @@ impl Cache {
             return self.past(request::copy_of(parts)).await;
         }
         let led = self.lead(asked, key, parts, validated).await.unwrap_or(Led::Failed(Unanswered::Leader));
-        match (led, spare) {
-            (Led::Filling(filling, rest), _) => Ok((growing(&fields, &filling, Some(rest)), Outcome::Stored)),
-            (Led::Validated(object) | Led::Marked(object), _) => {
-                Ok((reply::stored(&fields, &object), Outcome::Revalidated))
-            }
-            (Led::Own(response), Some(spare)) if is_failure(response.status()) => {
-                Ok((reply::stored(&fields, &spare), Outcome::StaleIfError))
-            }
-            (Led::Own(response), _) => Ok((passed(response), Outcome::Past)),
-            (Led::Failed(_), Some(spare)) => Ok((reply::stored(&fields, &spare), Outcome::StaleIfError)),
-            (Led::Failed(error), None) => Err(error),
+        match led {
+            Led::Filling(filling, rest) => Ok((growing(&fields, &filling, Some(rest)), Outcome::Stored)),
+            Led::Validated(object) | Led::Marked(object) => Ok((reply::stored(&fields, &object), Outcome::Revalidated)),
+            Led::Own(response) => own_or_spare(&fields, Ok(response), spare),
+            Led::Failed(error) => own_or_spare(&fields, Err(error), spare),
         }
     }
 
@@ -227,14 +221,7 @@ impl Cache {
             Progress::Stored(object, selected) if fits(&selected, &object.head) => {
                 Ok((reply::stored(&fields, &object), Outcome::Joined))
             }
-            _ => match (self.fetcher.origin.ask(request::copy_of(parts)).await, spare) {
-                (Ok(response), Some(spare)) if is_failure(response.status()) => {
-                    Ok((reply::stored(&fields, &spare), Outcome::StaleIfError))
-                }
-                (Ok(response), _) => Ok((passed(response), Outcome::Past)),
-                (Err(_), Some(spare)) => Ok((reply::stored(&fields, &spare), Outcome::StaleIfError)),
-                (Err(error), None) => Err(error),
-            },
+            _ => own_or_spare(&fields, self.fetcher.origin.ask(request::copy_of(parts)).await, spare),
         }
     }
 
@@ -307,6 +294,19 @@ fn growing(request: &Fields<'_>, filling: &Arc<Filling>, rest: Option<Rest>) -> 
     }
     *response.body_mut() = filling.body(from, to, rest);
     response
+}
+
+/// Returns the origin's response. If the origin failed, returns the stored one that may be used then.
+fn own_or_spare(
+    request: &Fields<'_>,
+    own: Result<Response<Incoming>, Unanswered>,
+    spare: Option<Arc<Object>>,
+) -> Result<Answer, Unanswered> {
+    let has_failed = own.as_ref().map_or(true, |response| is_failure(response.status()));
+    match spare.filter(|_| has_failed) {
+        Some(spare) => Ok((reply::stored(request, &spare), Outcome::StaleIfError)),
+        None => own.map(|response| (passed(response), Outcome::Past)),
+    }
 }
 
 /// Returns a response of the origin, as it is.
