@@ -21,9 +21,13 @@ const MTU_BYTES: f64 = 1500.0;
 /// The largest relative deviation of the goodput from the rate after headers.
 const GOODPUT_TOLERANCE: f64 = 0.03;
 
-/// A lateness of a sleeper that makes a measurement invalid. Pings may be 2 ms late, and packets that find the queue
-/// full cost a TCP connection seconds of its rate.
+/// A lateness of a sleeper that makes a measurement of goodput invalid: packets that find the queue full cost a TCP
+/// connection seconds of its rate.
 const LATE: Duration = Duration::from_millis(10);
+
+/// Threads that wake up one after the other for a ping: the link's in each direction, the far end's kernel, the sender.
+/// Each is as late as the machine.
+const WAKE_UPS_OF_A_PING: u32 = 4;
 
 /// The most attempts of a measurement.
 const ATTEMPTS: u32 = 3;
@@ -58,25 +62,32 @@ enum Attempt {
     Missed(String),
 }
 
-/// Measures up to three times, until the bound is met. Returns false if it was missed and the machine was late each time.
+/// Measures up to three times, until the bound is met. Returns how late the machine was in its worst attempt if it was
+/// later than `late` in each of them, and nothing if the bound was met.
 ///
 /// A virtual machine whose host is busy stops for tens of milliseconds, with every process in it. Then pings arrive
 /// late, and TCP loses packets that the link would have carried. A sleeper beside the measurement notices such stops.
 ///
 /// # Panics
 /// Every attempt missed the bound, and the machine was on time in one of them.
-fn met_in_time(name: &str, mut measure: impl FnMut() -> Attempt + Send) -> bool {
+fn missed_by_a_late_machine(
+    name: &str,
+    late: Duration,
+    mut measure: impl FnMut() -> Attempt + Send,
+) -> Option<Duration> {
     let mut valid = None;
+    let mut latest = Duration::ZERO;
     for attempt in 1..=ATTEMPTS {
         let (outcome, lateness) = with_a_sleeper(&mut measure);
-        let Attempt::Missed(how) = outcome else { return true };
+        let Attempt::Missed(how) = outcome else { return None };
         println!("{name}: {how}, attempt {attempt} of {ATTEMPTS}; a sleeper woke up {lateness:?} late");
-        if lateness <= LATE {
+        latest = latest.max(lateness);
+        if lateness <= late {
             valid = Some(how);
         }
     }
     assert!(valid.is_none(), "{name}: {} in each of {ATTEMPTS} attempts", valid.unwrap_or_default());
-    false
+    Some(latest)
 }
 
 /// Measures TCP transfers, each on a new link, and compares them with the rate. Exceeding the rate is always a failure.
@@ -89,7 +100,7 @@ fn check_goodput(
     lengths: (Duration, Duration),
 ) {
     let mut best = f64::NEG_INFINITY;
-    let met = met_in_time(name, || {
+    let late = missed_by_a_late_machine(name, LATE, || {
         let bed = start();
         let measured = bulk(&bed, sender, lengths.0, lengths.1);
         let statistics = bed.stop();
@@ -112,7 +123,7 @@ fn check_goodput(
         }
         Attempt::Met
     });
-    assert!(met || best >= -0.5, "{name}: goodput is {:+.2} % off at best", best * 100.0);
+    assert!(late.is_none() || best >= -0.5, "{name}: goodput is {:+.2} % off at best", best * 100.0);
 }
 
 /// Fails if the run is invalid: the kernel lost packets outside the emulator, or packets are longer than the link
@@ -130,7 +141,7 @@ fn check_honesty(name: &str, statistics: &Value) {
 }
 
 /// Compares the median of some pings with the delay. A ping that is too fast is always a failure. On a machine that is
-/// late each time, the fastest ping must be on time.
+/// late each time, the fastest ping may be as late as the wake-ups that it takes.
 fn check_ping(name: &str, bed: &Bed, count: u16, (down_bps, up_bps): (u64, u64), round_trip_ms: u64) {
     // A ping is a packet, so it takes time on the air in both directions.
     let on_air = |rate_bps: u64| PING_BYTES as f64 * 8.0 / rate_bps as f64 * 1e3;
@@ -138,7 +149,8 @@ fn check_ping(name: &str, bed: &Bed, count: u16, (down_bps, up_bps): (u64, u64),
     let expected_ms = set_ms + on_air(down_bps) + on_air(up_bps);
     let tolerance_ms = 2.0 + 0.01 * set_ms;
     let mut fastest_ms = f64::INFINITY;
-    let met = met_in_time(name, || {
+    let late = Duration::from_secs_f64(tolerance_ms / 1e3) / WAKE_UPS_OF_A_PING;
+    let late = missed_by_a_late_machine(name, late, || {
         let mut times_ms: Vec<f64> = ping(bed, count).iter().map(|time| time.as_secs_f64() * 1e3).collect();
         times_ms.sort_unstable_by(f64::total_cmp);
         let (first_ms, median_ms) = (times_ms[0], times_ms[times_ms.len() / 2]);
@@ -153,7 +165,9 @@ fn check_ping(name: &str, bed: &Bed, count: u16, (down_bps, up_bps): (u64, u64),
         }
         Attempt::Met
     });
-    assert!(met || fastest_ms <= expected_ms + tolerance_ms, "{name}: {fastest_ms} ms at best");
+    let Some(late) = late else { return };
+    let excused_ms = (late * WAKE_UPS_OF_A_PING).as_secs_f64() * 1e3;
+    assert!(fastest_ms <= expected_ms + tolerance_ms + excused_ms, "{name}: {fastest_ms} ms at best");
 }
 
 #[test]
