@@ -16,6 +16,7 @@ from harness.boxes.pair import FAIR, GROUND_NAME, REDIRECTS, REMOTE_NAME, Ends, 
 from harness.browsers.chromium import browser
 from harness.clients.commands import Curl, DnsAnswer, dig
 from harness.host.artifacts import need_commands
+from harness.host.processes import of_program
 from harness.host.waiting import wait_for
 from harness.lab import links
 from harness.lab.contenders.base import intercept, rules
@@ -105,8 +106,7 @@ class PairBed:
 
     def kill_ground(self) -> None:
         """Kills the ground's Envoy. `longhaul run` starts another one."""
-        names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in self.line.gateway.processes()}
-        (envoy,) = [pid for pid, name in names.items() if name == "envoy"]
+        (envoy,) = of_program("envoy", self.line.gateway.processes())
         os.kill(envoy, signal.SIGKILL)
 
     def until_warm(self) -> None:

@@ -13,6 +13,7 @@ from harness.boxes import filters
 from harness.boxes.desk import Desk
 from harness.boxes.pep import Pep, command
 from harness.host.artifacts import Missing, built, corpora
+from harness.host.processes import of_program
 from harness.host.waiting import wait_for
 from harness.origins.http1 import DEADLINE_S, Message, Origin, read_response
 
@@ -125,7 +126,7 @@ def test_wasm_runs_after_three_deaths_with_native_filters(desk: Desk) -> None:
         def envoys() -> list[int]:
             own = pep.child.process.pid
             pids = map(int, Path(f"/proc/{own}/task/{own}/children").read_text().split())
-            return [pid for pid in pids if Path(f"/proc/{pid}/comm").read_text().strip() == "envoy"]
+            return of_program("envoy", pids)
 
         def loaded() -> str:
             """Returns Envoy's filters, or nothing while it starts."""

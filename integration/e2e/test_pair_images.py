@@ -80,7 +80,7 @@ def test_each_client_gets_its_format(bed: Bed, name: str, order: tuple[str, str]
         assert (answer.status, answer.problem) == (200, "")
         assert (answer.body == bed.images[name]) == (accept == OLD)
         assert is_webp(answer.body) == (accept == CHROMIUM)
-        assert ("Accept" in (answer.header("vary") or "")) == (accept == CHROMIUM)
+        assert "Accept" in (answer.header("vary") or "").split(", ")
         assert not [field for field, _ in answer.headers if field.startswith("x-longhaul")]
 
 

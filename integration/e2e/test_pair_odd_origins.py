@@ -32,6 +32,9 @@ KINDS: dict[str, dict[str, Any]] = {
 ENDS = ("destroy_with_active_rq", "protocol_error")
 ATTEMPTS = 2
 """The ground retries a GET once when an origin breaks off its response."""
+UNREADABLE = ["a name of 70000 bytes"]
+"""Envoy reads these, and a cache does not. Then it asks once more, past the cache."""
+CACHES = 2
 HANDSHAKE = (
     "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
     "Sec-WebSocket-Key: YWFhYWFhYWFhYWFhYWFhYQ==",
@@ -104,7 +107,8 @@ def test_one_odd_response_ends_the_pipe(bed: PairBed) -> None:
     assert [(one.status, len(one.body), one.problem) for one in downloads] == [(200, 200_000, "")] * 3
     times = asked(bed)
     often = {odd.name: times.get(path_of(odd.response), 0) for odd in responses}
-    assert {name: count for name, count in often.items() if not 1 <= count <= ATTEMPTS} == {}, "asked again and again"
+    most = {name: ATTEMPTS * CACHES if name in UNREADABLE else ATTEMPTS for name in often}
+    assert {name: count for name, count in often.items() if not 1 <= count <= most[name]} == {}, "asked again and again"
 
 
 def test_the_client_gets_101_when_the_origin_accepts_a_websocket_with_200(bed: PairBed) -> None:

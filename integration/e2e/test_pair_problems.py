@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ import pytest
 from e2e.pair_bed import PairBed, standing_pair
 from harness.boxes.pair import PIPE_PORT
 from harness.boxes.pep import command
+from harness.host.processes import of_program
 from harness.host.waiting import wait_for
 from harness.lab.contenders.base import rules
 from harness.net.topology import RESOLVER
@@ -79,8 +79,7 @@ def is_over(bed: PairBed, label: str) -> dict[str, Any]:
 @contextmanager
 def stopped(bed: PairBed) -> Iterator[None]:
     """Stops the ground's Envoy for as long as the context lasts. Its kernel goes on."""
-    names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in bed.line.gateway.processes()}
-    (envoy,) = [pid for pid, name in names.items() if name == "envoy"]
+    (envoy,) = of_program("envoy", bed.line.gateway.processes())
     os.kill(envoy, signal.SIGSTOP)
     try:
         yield

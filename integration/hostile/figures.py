@@ -39,9 +39,8 @@ TARGETS_OF_FIGURES = [
     at_least("serving_envoys_min", 1),
     at_most("new_name_cpu_at_10k_names_vs_200", 3.0),
     at_most("cache_tests_wrong_reuse", 0),
-    at_least("cache_tests_passed", 250),
-    at_least("cache_tests_objects_passed", 285),
-    at_most("cache_tests_objects_wrong_reuse", 0),
+    at_least("cache_tests_passed", 285),
+    at_most("cache_tests_unexplained", 0),
     at_least("bundle_precision", 0.95),
     at_least("bundle_recall_of_markup", 0.95),
     at_most("page_fetched_again", 0),
@@ -119,27 +118,18 @@ def slow_clients(target: Target) -> dict[str, float]:
 
 
 def suite() -> tuple[dict[str, float | None], list[str]]:
-    """Returns figures of http-tests/cache-tests: wrong reuse with defaults, tests passed with admission at first sight,
-    and both with `cache.engine: objects`."""
+    """Returns figures of http-tests/cache-tests: wrong reuse, and tests passed."""
     try:
-        by_default, at_once = cache_tests.run(), cache_tests.run(admit="first")
-        objects = cache_tests.run(engine="objects")
+        found = cache_tests.run()
     except Missing as reason:
         return {"cache_tests_wrong_reuse": None, "cache_tests_passed": None}, [f"cache_tests_*: {reason}"]
-    write(
-        scratch("bench") / "cache-tests.json",
-        {},
-        by_default=by_default.by_id,
-        at_first_sight=at_once.by_id,
-        objects=objects.by_id,
-    )
-    print(f"wrong reuse: {by_default.wrong_reuse}; at first sight: {at_once.wrong_reuse}")
+    write(scratch("bench") / "cache-tests.json", {}, tests=found.by_id)
+    unexplained = found.unexplained()
+    print(f"wrong reuse: {found.wrong_reuse}; not explained: {unexplained}")
     return {
-        "cache_tests_wrong_reuse": len(by_default.wrong_reuse),
-        "cache_tests_wrong_reuse_at_first_sight": len(at_once.wrong_reuse),
-        "cache_tests_passed": at_once.passed,
-        "cache_tests_objects_passed": objects.passed,
-        "cache_tests_objects_wrong_reuse": len(objects.wrong_reuse),
+        "cache_tests_wrong_reuse": len(found.wrong_reuse),
+        "cache_tests_passed": found.passed,
+        "cache_tests_unexplained": len(unexplained),
     }, []
 
 

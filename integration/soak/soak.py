@@ -62,7 +62,7 @@ def children(parent: int) -> dict[str, int]:
 
 
 def soak(seconds: float, folder: Path, say: Callable[[str], None] = lambda _: None, *, pages: int = 38_000) -> Result:
-    """Runs the load for this time. Envoy's cache holds about a kilobyte for each of the `pages`."""
+    """Runs the load for this time. The cache holds about 80 bytes for each of the `pages`."""
     stop = threading.Event()
     samples: list[dict[str, int]] = []
     with (

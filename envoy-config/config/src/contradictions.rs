@@ -285,18 +285,6 @@ fn images_without_cache(places: &Places<'_>, draft: &Draft, problems: &mut Vec<P
             .help("set `cache.dir`, or write `images: off`"),
         );
     }
-    let objects = draft.cache.as_ref().is_some_and(Cache::is_a_program);
-    if wanted && objects {
-        problems.push(
-            Problem::error(
-                "`page.images` needs `cache.engine: envoy`",
-                places.of(&["page", "images"]),
-                "longhaul-objects does not recode images",
-            )
-            .and(places.of(&["cache", "engine"]), "set here")
-            .help("remove `engine: objects`, or write `images: off`"),
-        );
-    }
 }
 
 /// Returns the place of `name` in `upstream.map`. The key in the file may be spelt differently from the parsed name.

@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use rustix::process::{Resource, getrlimit};
 use rustix::thread::sched_getaffinity;
 
 use super::cgroup::CgroupLimits;
@@ -16,8 +15,6 @@ pub struct HostFacts {
     pub processors: Option<u32>,
     /// The limits of its control group.
     pub cgroup: CgroupLimits,
-    /// The files that a process may have open (`RLIMIT_NOFILE`). None: not known.
-    pub open_files: Option<u64>,
     /// True if the kernel can bound TCP's retransmission timer (`TCP_RTO_MAX_MS`, Linux 6.15).
     pub bounds_retransmission: bool,
 }
@@ -45,7 +42,6 @@ impl HostFacts {
             congestion_controls: CongestionControls::Unknown,
             processors: None,
             cgroup: CgroupLimits::default(),
-            open_files: None,
             bounds_retransmission: false,
         }
     }
@@ -67,11 +63,9 @@ impl HostFacts {
             _ => CongestionControls::Unknown,
         };
         let processors = sched_getaffinity(None).ok().map(|set| set.count());
-        // Children get the hard limit.
-        let open_files = Some(getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX));
         // The socket option came with this default for sockets without it.
         let bounds_retransmission = read("tcp_rto_max_ms").is_ok();
         let cgroup = CgroupLimits::of_this_process();
-        Self { congestion_controls, processors, cgroup, open_files, bounds_retransmission }
+        Self { congestion_controls, processors, cgroup, bounds_retransmission }
     }
 }

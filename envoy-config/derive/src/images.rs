@@ -4,7 +4,7 @@
 //! 0.7 s sooner, and at 20 Mbit/s 13 ms.
 
 use longhaul_config::units::Rate;
-use longhaul_config::{Cache, CacheEngine, ImagesWish, Link, Price, Settings};
+use longhaul_config::{Cache, ImagesWish, Link, Price, Settings};
 
 /// The fastest link on which `page.images: auto` recodes images.
 const FASTEST: Rate = Rate { bits_per_second: 2_000_000 };
@@ -26,9 +26,6 @@ impl ImagesChoice {
             (_, _, ImagesWish::Off) => (false, "page.images is off".to_owned()),
             (_, Cache::Off | Cache::Parents(_), _) => {
                 (false, "no cache on disk, so each request would recode".to_owned())
-            }
-            (_, Cache::Disk { engine: CacheEngine::Objects, .. }, _) => {
-                (false, "`cache.engine: objects` does not recode images".to_owned())
             }
             (_, _, ImagesWish::On) => (true, "page.images".to_owned()),
             (_, _, ImagesWish::Auto) if price == Price::Metered => (true, "each byte has a price".to_owned()),

@@ -535,8 +535,8 @@ mod tests {
         let reason = String::new;
         Capacity {
             workers: Reasoned { value: workers, reason: reason() },
+            objects: Bytes(0),
             heap: Reasoned { value: Bytes(heap), reason: reason() },
-            urls: Reasoned { value: 1, reason: reason() },
             start_patience: Duration::ZERO,
         }
     }

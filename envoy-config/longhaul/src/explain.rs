@@ -53,7 +53,7 @@ pub(crate) struct Explanation {
     pub url: String,
     /// The result for the page as a whole.
     pub page: PageFate,
-    /// The verdict of the cache. None if Envoy has no cache of its own or does not see the response.
+    /// The verdict of the cache. None if the box has no cache of its own or does not see the response.
     pub cache: Option<CacheFate>,
     /// The verdict on the image, or on the images of the page. None if Envoy does not see the response.
     pub images: Option<ImageFate>,
@@ -158,7 +158,12 @@ pub(crate) fn explain(
         .into_iter()
         .chain(question.headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
         .collect();
-    let cache = CacheFate::of(&settings.cache, &fields, SystemTime::now());
+    let cache = CacheFate::of(
+        &settings.cache,
+        url[url::Position::BeforePath..url::Position::AfterQuery].as_ref(),
+        &fields,
+        SystemTime::now(),
+    );
     let images = Some(ImageFate::of(settings, derived, &url, &fields, question.page));
     let delta = DeltaFate::of(settings, &fields);
     match response::decide(&plan, &visit, &fields) {

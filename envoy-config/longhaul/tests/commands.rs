@@ -15,13 +15,11 @@ const CONFIG: &str = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\n\
 /// Runs `longhaul` in a folder with `longhaul.yaml` and a file that stands for each filter: rendering only hashes it.
 fn longhaul(folder: &Path, arguments: &[&str]) -> Output {
     fs::write(folder.join("url_rewrite.wasm"), "module").unwrap();
-    fs::write(folder.join("cache_admission.wasm"), "module").unwrap();
     fs::write(folder.join("name_budget.wasm"), "module").unwrap();
     Command::new(env!("CARGO_BIN_EXE_longhaul"))
         .args(arguments)
         .current_dir(folder)
         .env("LONGHAUL_URL_REWRITE", folder.join("url_rewrite.wasm"))
-        .env("LONGHAUL_CACHE_ADMISSION", folder.join("cache_admission.wasm"))
         .env("LONGHAUL_NAME_BUDGET", folder.join("name_budget.wasm"))
         .stdin(Stdio::null())
         .output()
@@ -204,17 +202,21 @@ fn explain_reads_the_output_of_curl_with_status_headers_and_redirects() {
 }
 
 #[test]
-fn render_says_that_the_cache_has_no_folder_and_is_quiet_where_it_has_one() {
+fn render_says_that_the_cache_has_no_folder_and_who_keeps_its_objects() {
     let folder = folder(&format!("{CONFIG}cache: {{ dir: cache, size: 16mib }}\n"));
     let render = || text(&longhaul(folder.path(), &["render", "longhaul.yaml", "--out", "out"]).stderr);
     let said = render();
     assert!(
-        said.contains("/cache, set by `cache.dir`, does not exist on this machine. Create it where Envoy runs"),
+        said.contains(
+            "/cache, set by `cache.dir`, does not exist on this machine. Create it where longhaul-objects runs"
+        ),
         "{said}"
     );
     assert!(!folder.path().join("cache").exists(), "rendering writes nothing but the tree");
     fs::create_dir(folder.path().join("cache")).unwrap();
-    assert_eq!(render(), "");
+    let said = render();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("start `longhaul-objects ") && said.contains("/out/objects.json` beside Envoy"), "{said}");
 }
 
 #[test]
@@ -231,30 +233,12 @@ fn render_says_who_serves_a_webroot() {
 }
 
 #[test]
-fn the_filters_around_the_cache_get_the_fields_that_are_plain() {
+fn the_cache_gets_the_fields_that_are_plain() {
     let folder = folder(&format!("{CONFIG}cache: {{ dir: cache, plain_fields: [x-app-version] }}\n"));
     let output = longhaul(folder.path(), &["render", "longhaul.yaml", "--out", "out"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let filter = fs::read_to_string(folder.path().join("out/ecds/url-rewrite.yaml")).unwrap();
-    assert!(filter.contains("plain_fields") && filter.contains("x-app-version"), "{filter}");
-}
-
-#[test]
-fn url_rewrite_admits_requests_to_the_cache_where_there_is_one() {
-    for (cache, admits) in [("{ dir: cache }", true), ("off", false)] {
-        let folder = folder(&format!("{CONFIG}cache: {cache}\n"));
-        let output = longhaul(folder.path(), &["render", "longhaul.yaml", "--out", "out"]);
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        let ecds = folder.path().join("out/ecds");
-        let vm_of = |name: &str| {
-            let filter = fs::read_to_string(ecds.join(name)).ok()?;
-            filter.lines().find_map(|line| line.trim().strip_prefix("vm_id: ").map(str::to_owned))
-        };
-        let filter = fs::read_to_string(ecds.join("url-rewrite.yaml")).unwrap();
-        assert_eq!(filter.contains(r#"\"admission\":{\"admit\":\"learned\""#), admits, "{filter}");
-        // Envoy keys the table of known URLs by the VM id.
-        assert_eq!(vm_of("cache-admission-fetch.yaml"), admits.then(|| vm_of("url-rewrite.yaml").unwrap()));
-    }
+    let cache = fs::read_to_string(folder.path().join("out/objects.json")).unwrap();
+    assert!(cache.contains("plain_fields") && cache.contains("x-app-version"), "{cache}");
 }
 
 #[test]

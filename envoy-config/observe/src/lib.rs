@@ -25,7 +25,7 @@ pub mod table;
 mod unix_http;
 
 pub use {
-    disk::free_disk,
+    disk::{free_disk, whole_disk},
     endpoint::{Endpoint, agent, serves},
     open_files::OpenFiles,
     scrape::{Scrape, joined},

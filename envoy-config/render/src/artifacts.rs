@@ -15,8 +15,7 @@ pub struct Artifacts {
     pub state: PathBuf,
     /// The Unix socket of Envoy's admin interface. A relative path starts from the folder in which Envoy runs.
     pub admin: PathBuf,
-    /// The modules of the filters that were found. A filter without a module is left out. Without cache-admission, the
-    /// cache is left out too.
+    /// The modules of the filters that were found. A filter without a module is left out.
     pub modules: Modules,
     /// The native module, if it runs the filters. None: the wasm modules do.
     pub native: Option<NativeModule>,
@@ -36,8 +35,7 @@ pub struct Artifacts {
     pub near: NearSockets,
     /// The sockets of the program that recodes images. None: there is no program, and images stay as they are.
     pub images: Option<ProgramSockets>,
-    /// The sockets of the program that caches objects. None: there is no program, and nothing is cached where
-    /// `cache.engine` is `objects`.
+    /// The sockets of the program that caches objects. None: there is no program, and nothing is cached.
     pub objects: Option<ProgramSockets>,
     /// The folder that a file is moved into after each renewal of a certificate or key. `longhaul run` does so.
     ///
@@ -61,11 +59,6 @@ impl Artifacts {
     /// headers, without the content type. Its remotes see all pages.
     pub(super) fn logs_pages(&self, settings: &Settings) -> bool {
         self.marks_pages && settings.role.meets_clients()
-    }
-
-    /// Returns true if the filter was found that decides which requests the cache sees.
-    pub(super) fn admits(&self) -> bool {
-        self.modules.contains_key("cache-admission")
     }
 
     /// The bundle of certificate authorities on Debian.
@@ -148,6 +141,13 @@ impl NativeModule {
         let socket = folder.join("calls.sock");
         (socket.as_os_str().len() <= ProgramSockets::LONGEST).then_some(socket)
     }
+}
+
+/// The module that runs a filter.
+#[derive(Debug)]
+pub(super) enum Module<'a> {
+    Native(&'a NativeModule),
+    Wasm(&'a WasmModule),
 }
 
 /// The wasm module of a filter.

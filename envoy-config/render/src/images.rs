@@ -37,9 +37,14 @@ impl Images {
 }
 
 /// Returns the sockets, if images are recoded on this box.
-pub(super) fn sockets<'a>(derived: &Derived, artifacts: &'a Artifacts) -> Option<&'a ProgramSockets> {
-    // Only a request that is admitted has the path of a variant.
-    artifacts.images.as_ref().filter(|_| derived.images.on && artifacts.admits())
+pub(super) fn sockets<'a>(
+    settings: &Settings,
+    derived: &Derived,
+    artifacts: &'a Artifacts,
+) -> Option<&'a ProgramSockets> {
+    // The cache decides which requests are for variants.
+    let is_cached = super::objects::is_on(settings, artifacts);
+    artifacts.images.as_ref().filter(|_| derived.images.on && is_cached)
 }
 
 /// Returns the program's configuration.

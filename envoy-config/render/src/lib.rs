@@ -12,7 +12,7 @@
 //! | `rds/*.yaml` | routes | `upstream.map`, `tls.acme`, `proxy.secure_names` with `tls.acme` |
 //! | `ecds/guard.yaml` | what must not be reached | `upstream.ports`, `upstream.allow_private`, addresses |
 //! | `ecds/NAME.yaml` | a position of a filter in [`FILTERS`], and its configuration | the settings that the configuration holds, a new module |
-//! | `objects.json` | the configuration of `longhaul-objects` | `cache.engine`, `cache.dir`, `cache.size` |
+//! | `objects.json` | the configuration of `longhaul-objects` | `cache.dir`, `cache.size`, `cache.plain_fields` |
 //! | `images.json` | the configuration of `longhaul-images` | `page.images`, `limits.image_*` |
 //! | `parent/*` | access lists for Squid and Traffic Server as `cache.parent` | the guard's ranges |
 //! | `sds/*.yaml` | certificates | `tls.terminate`, `split.cert` |
@@ -26,7 +26,6 @@
 
 mod artifacts;
 mod corefile;
-mod disk_cache;
 mod engine;
 mod filters;
 mod gateway;
@@ -83,10 +82,12 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
     for (file, template) in files(&settings.role) {
         tree.put(*file, engine.render(template, &view)?);
     }
-    if let Some(sockets) = images::sockets(derived, artifacts) {
+    let image_sockets = images::sockets(settings, derived, artifacts);
+    let recodes_images = image_sockets.is_some();
+    if let Some(sockets) = image_sockets {
         tree.put(images::FILE, images::config(settings, sockets)?);
     }
-    if let Some(config) = objects::config(settings, artifacts)? {
+    if let Some(config) = objects::config(settings, artifacts, derived.capacity.objects, recodes_images)? {
         tree.put(objects::FILE, config);
     }
     if settings.acme.is_some() {

@@ -55,7 +55,7 @@ pub use kinds::Half;
 #[cfg(not(target_arch = "wasm32"))]
 use native::calls;
 #[cfg(not(target_arch = "wasm32"))]
-pub use native::{Host, serve};
+pub use native::{Host, Slice, serve};
 #[cfg(target_arch = "wasm32")]
 use wasm::calls;
 #[cfg(target_arch = "wasm32")]

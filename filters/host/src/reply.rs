@@ -13,3 +13,11 @@ pub fn send(reply: &Reply, details: &str) -> Result<(), HostError> {
     let fields: Vec<(&[u8], &[u8])> = named.map(|(name, value)| (&**name, &**value)).collect();
     calls::send_local_response(reply.status, details, &Pairs::of(&fields), &reply.body)
 }
+
+/// Ends the stream with a response that is complete. It passes the filters as a response of the origin does, and the host sends
+/// as much of its body as the client takes. `fields` begin with `:status`. Only native programs have this call.
+#[cfg(not(target_arch = "wasm32"))]
+pub fn respond(fields: &[(&[u8], &[u8])], body: Vec<crate::Slice>) -> Result<(), HostError> {
+    fields.iter().try_for_each(|(_, value)| crate::headers::check_value(value))?;
+    calls::respond(&Pairs::of(fields), body)
+}

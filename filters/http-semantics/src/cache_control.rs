@@ -7,6 +7,20 @@ use crate::Fields;
 /// The largest number of seconds. A larger one counts as this one (RFC 9111 section 1.2.2).
 pub const MOST_SECONDS: u64 = 1 << 31;
 
+/// The days of the week, as the three formats of a date write them.
+const DAYS: [(&str, &str); 7] = [
+    ("Mon", "Monday"),
+    ("Tue", "Tuesday"),
+    ("Wed", "Wednesday"),
+    ("Thu", "Thursday"),
+    ("Fri", "Friday"),
+    ("Sat", "Saturday"),
+    ("Sun", "Sunday"),
+];
+
+/// The length of the longest date.
+const LONGEST_DATE: usize = "Wednesday, 18-Nov-26 13:00:00 GMT".len();
+
 /// The argument of a directive, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Seconds {
@@ -66,7 +80,7 @@ fn number(value: &[u8]) -> Option<u64> {
     let value = value.strip_prefix(b"\"").and_then(|inner| inner.strip_suffix(b"\"")).unwrap_or(value);
     let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(value).ok().filter(|_| digits)?;
-    // Envoy's cache ignores a number that does not fit in a signed 64-bit integer.
+    // A number that does not fit in a signed 64-bit integer is most likely a mistake, and states nothing.
     text.parse::<i64>().ok().map(|seconds| seconds.unsigned_abs().min(MOST_SECONDS))
 }
 
@@ -76,11 +90,40 @@ fn until_expiry(fields: &Fields<'_>) -> Option<u64> {
     date(fields, "expires")?.duration_since(date(fields, "date")?).ok().map(|left: Duration| left.as_secs())
 }
 
-/// Reads a date (RFC 9110 section 5.6.7). Returns None if the field occurs more than once.
+/// Reads a date (RFC 9110 section 5.6.7), in any case. Returns None if the field occurs more than once. The day of the week
+/// must be one, but need not be the right one: recipients ought to be robust, and most do not compare it with the date.
 pub fn date(fields: &Fields<'_>, name: &str) -> Option<SystemTime> {
     let mut values = fields.all(name);
     let value = values.next().filter(|_| values.next().is_none())?;
-    httpdate::parse_http_date(std::str::from_utf8(value).ok()?).ok()
+    let text = std::str::from_utf8(value).ok()?;
+    httpdate::parse_http_date(text).ok().or_else(|| odd_date(text))
+}
+
+/// Reads a date whose letters have the wrong case, or whose day of the week is wrong.
+fn odd_date(text: &str) -> Option<SystemTime> {
+    if text.len() > LONGEST_DATE {
+        return None;
+    }
+    let (said, rest) = text.split_at_checked(text.find([',', ' '])?)?;
+    let is_short = said.len() == 3;
+    let names = DAYS.map(|(short, long)| if is_short { short } else { long });
+    if !names.iter().any(|name| said.eq_ignore_ascii_case(name)) {
+        return None;
+    }
+    let rest = capitalised(rest).replace("Gmt", "GMT");
+    // The parser refuses every day but the right one.
+    names.iter().find_map(|name| httpdate::parse_http_date(&format!("{name}{rest}")).ok())
+}
+
+/// Returns the text with each word in lower case but for its first letter.
+fn capitalised(text: &str) -> String {
+    let mut is_inside = false;
+    let usual = |letter: char| {
+        let usual = if is_inside { letter.to_ascii_lowercase() } else { letter.to_ascii_uppercase() };
+        is_inside = letter.is_ascii_alphabetic();
+        usual
+    };
+    text.chars().map(usual).collect()
 }
 
 #[cfg(test)]
@@ -109,5 +152,59 @@ mod tests {
         ] {
             assert_eq!(seconds(&fields(&[("cache-control", value)]), "max-age"), expected, "{value}");
         }
+    }
+
+    #[test]
+    fn a_date_is_read_in_any_case_and_without_regard_to_its_day_of_the_week() {
+        // Sat, 21 Nov 2026 13:00:00 GMT
+        let expected = SystemTime::UNIX_EPOCH + Duration::from_hours(498_685);
+        for value in [
+            "Sat, 21 Nov 2026 13:00:00 GMT",
+            "Saturday, 21-Nov-26 13:00:00 GMT",
+            "Sat Nov 21 13:00:00 2026",
+            "SAT, 21 Nov 2026 13:00:00 GMT",
+            "Sat, 21 NOV 2026 13:00:00 GMT",
+            "sat, 21 nov 2026 13:00:00 gmt",
+            "Sat, 21 Nov 2026 13:00:00 gMT",
+            "SATURDAY, 21-nov-26 13:00:00 GMT",
+            "sat nov 21 13:00:00 2026",
+            "Thu, 21 Nov 2026 13:00:00 GMT",
+            "Thursday, 21-Nov-26 13:00:00 GMT",
+            "Thu Nov 21 13:00:00 2026",
+        ] {
+            assert_eq!(date(&fields(&[("date", value)]), "date"), Some(expected), "{value}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_no_date() {
+        for value in [
+            "",
+            "0",
+            "-1",
+            "Sat",
+            "Sat,",
+            "Sat, 21 Nov 2026 13:00:00 UTC",
+            "Sat, 21 Nov 2026 13:00:00 AEST",
+            "Sat, 21 Nov 2026 13:00:00 +0000",
+            "Sat, 21 Nov 26 13:00:00 GMT",
+            "Sat 21 Nov 2026 13:00:00 GMT",
+            "Sat, 21  Nov  2026 13:00:00 GMT",
+            "Sat, 21-Nov-2026 13:00:00 GMT",
+            "Sat, 21 Nov 2026 13.00.00 GMT",
+            "Sat, 21 Nov 2026 3:00:00 GMT",
+            "Sat, 31 Nov 2026 13:00:00 GMT",
+            "Sat, 21 Xxx 2026 13:00:00 GMT",
+            "Xxx, 21 Nov 2026 13:00:00 GMT",
+            "Sature, 21-Nov-26 13:00:00 GMT",
+            "Saturday, 21 Nov 2026 13:00:00 GMT",
+            "21 Nov 2026 13:00:00 GMT",
+            "Sat, 21 N\u{f6}v 2026 13:00:00 GMT",
+            "Wednesday, 18-Nov-26 13:00:00 GMT and more",
+        ] {
+            assert_eq!(date(&fields(&[("date", value)]), "date"), None, "{value}");
+        }
+        let twice = ("date", "Sat, 21 Nov 2026 13:00:00 GMT");
+        assert_eq!(date(&fields(&[twice, twice]), "date"), None);
     }
 }

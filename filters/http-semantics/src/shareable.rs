@@ -6,17 +6,15 @@
 //!
 //! | condition | RFC | purposes |
 //! |---|---|---|
-//! | GET or HEAD, no part of a body | 9111 sections 3 and 3.3 | all |
-//! | a final status of the list | 9111 section 3 | [`Purpose::Cache`]: [`STORED`]; [`Purpose::Push`]: 200 |
-//! | the same, or one of [`STORED_IF_STATED`] with a freshness lifetime | 9111 section 3 | [`Purpose::Store`] |
+//! | GET or HEAD, no part of a body | 9111 sections 3 and 3.3 | all; `Content-Range` of other units than bytes, or of all bytes, says nothing for [`Purpose::Store`] (9110 section 14.4) |
+//! | a final status of the list | 9111 section 3 | [`Purpose::Store`]: [`STORED`]; [`Purpose::Push`]: 200 |
+//! | the same; with a freshness lifetime or `public` also one of [`STORED_IF_STATED`], or an unknown one without `must-understand` | 9111 section 3 | [`Purpose::Store`] |
 //! | no targeted field for another kind of cache (`CDN-Cache-Control`) | 9213 section 2.2 | all |
 //! | no `no-store` in the request or the response, no `private` | 9111 sections 5.2.1.5, 5.2.2.5, 5.2.2.7 | all; `must-understand` overrides the response's `no-store` for [`Purpose::Store`] (5.2.2.3) |
 //! | no field by which the site recognises the client | stricter than 9111 section 7.3 | all |
 //! | with `Authorization`: `public`, `s-maxage` or `must-revalidate` | 9111 section 3.5 | all |
 //! | with `Cookie`: `public` or `s-maxage` | stricter than 9111 | all |
 //! | no `Vary`; [`Purpose::Push`] allows `Accept-Encoding`, [`Purpose::Store`] all but `*` | 9111 section 4.1 | all |
-//! | no `no-cache` | 9111 section 5.2.2.4 | [`Purpose::Cache`] |
-//! | some of the stated freshness lifetime is left | 9111 section 4.2 | [`Purpose::Cache`] |
 
 use std::time::SystemTime;
 
@@ -25,8 +23,6 @@ use crate::{Fields, cache_control, labelled};
 /// The use that a response is shared for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// Storage in the cache, which serves the response to every client while it is fresh.
-    Cache,
     /// Transfer to the next client of the same page within moments. The caller handles freshness.
     Push,
     /// Storage in a cache that selects by `Vary`, validates stored responses and handles freshness itself.
@@ -36,7 +32,7 @@ pub enum Purpose {
 /// The terms on which a response may be shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Freshness {
-    /// Remaining freshness lifetime in seconds. 0 does not occur with [`Purpose::Cache`].
+    /// The rest of the stated freshness lifetime, in seconds.
     pub left: u64,
     /// True if the origin shares the response explicitly (`public`, `s-maxage`), also with clients that send cookies.
     pub public: bool,
@@ -65,21 +61,28 @@ labelled! {
         Cookie = "cookie";
         /// The response depends on request fields (`Vary`, RFC 9111 section 4.1).
         Vary = "vary";
-        /// `no-cache`: every use needs validation by the origin (RFC 9111 section 5.2.2.4).
-        NoCache = "no_cache";
-        /// The response states no freshness lifetime, or none of it is left (RFC 9111 section 4.2).
-        NotFresh = "not_fresh";
     }
 }
 
-/// Statuses that may be stored: heuristically cacheable (RFC 9110 section 15.1; for 451, RFC 7725 section 3), complete,
-/// and stored by Envoy's `cache_v2`.
+/// Statuses that may be stored: heuristically cacheable (RFC 9110 section 15.1; for 451, RFC 7725 section 3) and
+/// complete.
 pub const STORED: [&[u8]; 12] =
     [b"200", b"203", b"204", b"300", b"301", b"308", b"404", b"405", b"410", b"414", b"451", b"501"];
 
-/// Statuses that [`Purpose::Store`] allows in addition, if the response states a freshness lifetime (RFC 9111 section 3).
-/// Others may concern one client (429), one request (412), or nothing that this list knows.
+/// Statuses that [`Purpose::Store`] allows in addition, if the response states a freshness lifetime or says `public` (RFC
+/// 9111 section 3).
 pub const STORED_IF_STATED: [&[u8]; 9] = [b"302", b"303", b"307", b"400", b"403", b"500", b"502", b"503", b"504"];
+
+/// The other final statuses that are registered. They may concern one client (429), one request (412), or a part of a
+/// response (206). RFC 6585 forbids storage of some of them.
+const NEVER_STORED: [&[u8]; 38] = [
+    b"201", b"202", b"205", b"206", b"207", b"208", b"226", b"304", b"305", b"306", b"401", b"402", b"406", b"407",
+    b"408", b"409", b"411", b"412", b"413", b"415", b"416", b"417", b"418", b"421", b"422", b"423", b"424", b"425",
+    b"426", b"428", b"429", b"431", b"505", b"506", b"507", b"508", b"510", b"511",
+];
+
+/// Statuses that nobody registered, and that concern one client: an expired form or login, a limit of requests, a token.
+const UNREGISTERED_FOR_ONE_CLIENT: [&[u8]; 5] = [b"419", b"420", b"430", b"440", b"498"];
 
 /// Fields by which a site recognises a client, or addresses a single client.
 const MARKS_THE_CLIENT: [&str; 7] = [
@@ -107,23 +110,26 @@ pub fn shareable(
     let public = says("public") || says("s-maxage");
     let status = response.get(":status").unwrap_or_default();
     let good_status = match purpose {
-        Purpose::Cache => STORED.contains(&status),
         Purpose::Push => status == b"200",
         Purpose::Store => {
-            let states_lifetime = || says("max-age") || says("s-maxage") || response.has("expires");
-            STORED.contains(&status) || (STORED_IF_STATED.contains(&status) && states_lifetime())
+            let allows_storage = || says("max-age") || says("s-maxage") || says("public") || response.has("expires");
+            let allowed = STORED_IF_STATED.contains(&status) || (is_unknown(status) && !says("must-understand"));
+            STORED.contains(&status) || (allowed && allows_storage())
         }
     };
     // A status that is not understood is refused above the row of `no-store`.
     let is_overridden = purpose == Purpose::Store && says("must-understand");
     let varies = match purpose {
-        Purpose::Cache => response.has("vary"),
         Purpose::Push => response.items("vary").any(|item| !item.eq_ignore_ascii_case(b"accept-encoding")),
         Purpose::Store => response.items("vary").any(|item| item == b"*"),
     };
+    let says_part = match purpose {
+        Purpose::Push => response.has("content-range"),
+        Purpose::Store => response.all("content-range").any(may_be_of_part),
+    };
     let rows = [
         (!matches!(request.get(":method").unwrap_or(b"GET"), b"GET" | b"HEAD"), Unshared::Method),
-        (status == b"206" || request.has("range") || response.has("content-range"), Unshared::Partial),
+        (status == b"206" || request.has("range") || says_part, Unshared::Partial),
         (!good_status, Unshared::Status),
         (response.has("cdn-cache-control"), Unshared::Targeted),
         ((says("no-store") && !is_overridden) || request.lists("cache-control", "no-store"), Unshared::NoStore),
@@ -132,17 +138,36 @@ pub fn shareable(
         (request.has("authorization") && !public && !says("must-revalidate"), Unshared::Authorization),
         (request.has("cookie") && !public, Unshared::Cookie),
         (varies, Unshared::Vary),
-        (purpose == Purpose::Cache && says("no-cache"), Unshared::NoCache),
     ];
     if let Some((_, why)) = rows.into_iter().find(|(applies, _)| *applies) {
         return Err(why);
     }
     let lifetime = cache_control::lifetime(response).unwrap_or(0);
     let left = if says("no-cache") { 0 } else { lifetime.saturating_sub(cache_control::age(response, now)) };
-    if left == 0 && purpose == Purpose::Cache {
-        return Err(Unshared::NotFresh);
-    }
     Ok(Freshness { left, public })
+}
+
+/// Returns true for a final status that nobody registered. It means the same as the first status of its class (RFC 9110
+/// section 15), so a cache that is not told to understand it may store it.
+fn is_unknown(status: &[u8]) -> bool {
+    let is_final = matches!(status, [b'2'..=b'5', tens, ones] if tens.is_ascii_digit() && ones.is_ascii_digit());
+    let lists = [&STORED[..], &STORED_IF_STATED, &NEVER_STORED, &UNREGISTERED_FOR_ONE_CLIENT];
+    is_final && !lists.iter().any(|list| list.contains(&status))
+}
+
+/// Returns true if this `Content-Range` may be that of a part of a body. The field has no meaning with a status other than
+/// 206 and 416 (RFC 9110 section 14.4), and interfaces that list records use it with units of their own. But an origin that
+/// names some of the bytes may have sent only those.
+fn may_be_of_part(value: &[u8]) -> bool {
+    let text = std::str::from_utf8(value).unwrap_or_default();
+    let Some((unit, range)) = text.split_at_checked("bytes".len()) else { return false };
+    let is_whole = || {
+        let (span, total) = range.trim_start().split_once('/')?;
+        let (first, last) = span.split_once('-')?;
+        let (last, total) = (last.parse::<u64>().ok()?, total.parse::<u64>().ok()?);
+        Some(first == "0" && last.checked_add(1) == Some(total))
+    };
+    unit.eq_ignore_ascii_case("bytes") && !is_whole().unwrap_or(false)
 }
 
 #[cfg(test)]
@@ -150,7 +175,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    const EVERY: [Purpose; 3] = [Purpose::Cache, Purpose::Push, Purpose::Store];
+    const EVERY: [Purpose; 2] = [Purpose::Push, Purpose::Store];
 
     /// Sat, 21 Nov 2026 13:00:00 GMT
     fn now() -> SystemTime {
@@ -198,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stale_response_is_pushed_at_once_or_not_shared() {
+    fn a_stale_response_is_shared_without_a_lifetime() {
         for response in [
             &[][..],
             &[("cache-control", "public")],
@@ -210,16 +235,14 @@ mod tests {
             &[("expires", "Sat, 21 Nov 2026 13:01:00 GMT")],
             &[("date", "Sat, 21 Nov 2026 13:02:00 GMT"), ("expires", "Sat, 21 Nov 2026 13:01:00 GMT")],
         ] {
-            for purpose in [Purpose::Push, Purpose::Store] {
+            for purpose in EVERY {
                 assert_eq!(of(purpose, &[], response, now()).map(|fresh| fresh.left), Ok(0), "{response:?}");
             }
-            assert_eq!(of(Purpose::Cache, &[], response, now()), Err(Unshared::NotFresh), "{response:?}");
         }
         let revalidated = [("cache-control", "no-cache, max-age=60")];
-        for purpose in [Purpose::Push, Purpose::Store] {
+        for purpose in EVERY {
             assert_eq!(of(purpose, &[], &revalidated, now()).map(|fresh| fresh.left), Ok(0));
         }
-        assert_eq!(of(Purpose::Cache, &[], &revalidated, now()), Err(Unshared::NoCache));
     }
 
     #[test]
@@ -230,10 +253,21 @@ mod tests {
             (&[("range", "bytes=0-1")], &[FRESH], Unshared::Partial),
             (&[], &[FRESH, (":status", "206")], Unshared::Partial),
             (&[], &[FRESH, ("content-range", "bytes 0-1/5")], Unshared::Partial),
+            (&[], &[FRESH, ("content-range", "Bytes 1-4/5")], Unshared::Partial),
+            (&[], &[FRESH, ("content-range", "bytes 0-4/*")], Unshared::Partial),
+            (&[], &[FRESH, ("content-range", "bytes=0-4/5")], Unshared::Partial),
+            (&[], &[FRESH, ("content-range", "bytes */5")], Unshared::Partial),
+            (&[], &[FRESH, ("content-range", "bytes 0-18446744073709551615/0")], Unshared::Partial),
+            (&[], &[FRESH, ("content-range", "x"), ("content-range", "bytes 0-1/5")], Unshared::Partial),
             (&[], &[FRESH, (":status", "429")], Unshared::Status),
             (&[], &[FRESH, (":status", "304")], Unshared::Status),
             (&[], &[(":status", "302")], Unshared::Status),
-            (&[], &[(":status", "503"), ("cache-control", "public")], Unshared::Status),
+            (&[], &[(":status", "599")], Unshared::Status),
+            (&[], &[FRESH, (":status", "199")], Unshared::Status),
+            (&[], &[FRESH, (":status", "600")], Unshared::Status),
+            (&[], &[FRESH, (":status", "2x9")], Unshared::Status),
+            (&[], &[FRESH, (":status", "0299")], Unshared::Status),
+            (&[], &[FRESH, (":status", "")], Unshared::Status),
             (&[("cache-control", "no-store")], &[FRESH], Unshared::NoStore),
             (&[], &[FRESH, ("cache-control", "No-Store")], Unshared::NoStore),
             (&[], &[FRESH, ("cdn-cache-control", "no-store")], Unshared::Targeted),
@@ -274,20 +308,56 @@ mod tests {
     fn purposes_differ_in_status_variants_and_validation() {
         const FRESH: (&str, &str) = ("cache-control", "max-age=60");
         for (response, expected) in [
-            (&[FRESH, (":status", "404")][..], [true, false, true]),
-            (&[(":status", "404")], [false, false, true]),
-            (&[FRESH, (":status", "302")], [false, false, true]),
-            (&[FRESH, (":status", "500")], [false, false, true]),
-            (&[FRESH, ("vary", "Accept-Encoding")], [false, true, true]),
-            (&[FRESH, ("vary", "accept-encoding, cookie")], [false, false, true]),
-            (&[FRESH, ("cache-control", "no-cache")], [false, true, true]),
-            (&[FRESH, ("content-encoding", "gzip")], [true, true, true]),
-            (&[("cache-control", "max-age=60, no-transform")], [true, true, true]),
-            (&[("cache-control", "max-age=60, no-store, must-understand")], [false, false, true]),
-            (&[("cache-control", "max-age=60, no-store, must-understand"), (":status", "418")], [false, false, false]),
+            (&[FRESH, (":status", "404")][..], [false, true]),
+            (&[(":status", "404")], [false, true]),
+            (&[FRESH, (":status", "302")], [false, true]),
+            (&[FRESH, (":status", "500")], [false, true]),
+            (&[(":status", "503"), ("cache-control", "public")], [false, true]),
+            (&[FRESH, (":status", "299")], [false, true]),
+            (&[FRESH, (":status", "499")], [false, true]),
+            (&[(":status", "599"), ("cache-control", "s-maxage=60")], [false, true]),
+            (&[(":status", "599"), ("cache-control", "public")], [false, true]),
+            (&[(":status", "599"), ("expires", "0")], [false, true]),
+            (&[(":status", "599"), ("etag", "\"a\"")], [false, false]),
+            (&[(":status", "599"), ("cache-control", "max-age=60, must-understand")], [false, false]),
+            (&[FRESH, ("vary", "Accept-Encoding")], [true, true]),
+            (&[FRESH, ("vary", "accept-encoding, cookie")], [false, true]),
+            (&[FRESH, ("cache-control", "no-cache")], [true, true]),
+            (&[FRESH, ("content-encoding", "gzip")], [true, true]),
+            (&[FRESH, ("content-range", "bytes 0-4/5")], [false, true]),
+            (&[FRESH, ("content-range", "posts 0-24/319")], [false, true]),
+            (&[FRESH, ("content-range", "x")], [false, true]),
+            (&[FRESH, ("content-range", "")], [false, true]),
+            (&[FRESH, ("content-range", "posts 0-24/319"), (":status", "206")], [false, false]),
+            (&[("cache-control", "max-age=60, no-transform")], [true, true]),
+            (&[("cache-control", "max-age=60, no-store, must-understand")], [false, true]),
+            (&[("cache-control", "max-age=60, no-store, must-understand"), (":status", "418")], [false, false]),
         ] {
             let is_shared = EVERY.map(|purpose| of(purpose, &[], response, now()).is_ok());
             assert_eq!(is_shared, expected, "{response:?}");
         }
+    }
+
+    #[test]
+    fn no_lifetime_makes_a_known_status_storable_that_is_not_listed() {
+        for value in ["max-age=60", "public, s-maxage=60", "public, max-age=60, must-understand"] {
+            for status in NEVER_STORED.iter().chain(&UNREGISTERED_FOR_ONE_CLIENT) {
+                let status = std::str::from_utf8(status).unwrap();
+                let why = if status == "206" { Unshared::Partial } else { Unshared::Status };
+                for purpose in EVERY {
+                    let found = of(purpose, &[], &[(":status", status), ("cache-control", value)], now());
+                    assert_eq!(found, Err(why), "{purpose:?} {status} {value}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_status_is_in_two_lists() {
+        let mut all: Vec<_> = [&STORED[..], &STORED_IF_STATED, &NEVER_STORED, &UNREGISTERED_FOR_ONE_CLIENT].concat();
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
     }
 }

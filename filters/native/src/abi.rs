@@ -7,9 +7,9 @@
 //!
 //! Envoy lends pointers to headers and bodies until the next call that changes them, so every reader here copies at once.
 //!
-//! **Calls that lead back into the module.** [`Stream::reply`], [`Stream::resume_request`], [`Stream::resume_response`] and
-//! [`Stream::reset`] may call hooks before they return, also the one that destroys the stream. `worker.rs` makes them when
-//! no filter code runs.
+//! **Calls that lead back into the module.** [`Stream::reply`], [`Stream::send_headers`], [`Stream::send_data`],
+//! [`Stream::resume_request`], [`Stream::resume_response`] and [`Stream::reset`] may call hooks before they return, also the one
+//! that destroys the stream. `worker.rs` and `outgoing.rs` make them when no filter code runs.
 
 #![allow(unsafe_code)]
 
@@ -100,6 +100,10 @@ callbacks! {
     fn envoy_dynamic_module_callback_http_send_response(
         stream: Ptr, status: u32, fields: *mut LentField, count: usize, body: Lent, details: Lent,
     );
+    fn envoy_dynamic_module_callback_http_send_response_headers(
+        stream: Ptr, fields: *mut LentField, count: usize, end: bool,
+    );
+    fn envoy_dynamic_module_callback_http_send_response_data(stream: Ptr, bytes: Lent, end: bool);
     fn envoy_dynamic_module_callback_http_filter_continue_decoding(stream: Ptr);
     fn envoy_dynamic_module_callback_http_filter_continue_encoding(stream: Ptr);
     fn envoy_dynamic_module_callback_http_filter_reset_stream(stream: Ptr, reason: u32, details: Lent);
@@ -555,6 +559,26 @@ impl Stream {
                 Lent::of(details.as_bytes()),
             );
         }
+    }
+
+    /// Begins a response instead of the server's. `fields` begin with `:status`.
+    pub(crate) fn send_headers(self, fields: &Pairs, end: bool) {
+        let mut fields = lend(fields.iter());
+        // SAFETY: live slices. Envoy copies what it keeps.
+        unsafe {
+            envoy::envoy_dynamic_module_callback_http_send_response_headers(
+                self.0,
+                fields.as_mut_ptr(),
+                fields.len(),
+                end,
+            );
+        }
+    }
+
+    /// Goes on with a response that [`Self::send_headers`] began.
+    pub(crate) fn send_data(self, bytes: &[u8], end: bool) {
+        // SAFETY: a live slice; Envoy copies it.
+        unsafe { envoy::envoy_dynamic_module_callback_http_send_response_data(self.0, Lent::of(bytes), end) };
     }
 
     /// Releases a held request.

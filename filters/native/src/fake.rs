@@ -3,7 +3,9 @@
 #![allow(unsafe_code, clippy::missing_safety_doc)]
 
 use std::cell::RefCell;
+use std::fmt;
 use std::ptr;
+use std::rc::Rc;
 
 use crate::abi::{Lent, LentField, Ptr};
 
@@ -22,6 +24,18 @@ pub(crate) struct Fake {
     pub(crate) counters: Vec<(String, u64)>,
     /// The filter state.
     pub(crate) state: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Runs while a part of a response is sent.
+    pub(crate) while_sending: Option<Callback>,
+}
+
+/// A function that prints as nothing.
+#[derive(Clone)]
+pub(crate) struct Callback(pub(crate) Rc<dyn Fn()>);
+
+impl fmt::Debug for Callback {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("Callback")
+    }
 }
 
 thread_local! {
@@ -173,6 +187,17 @@ mod functions {
             stream: Ptr, status: u32, fields: *mut LentField, count: usize, body: Lent, details: Lent,
         ) {
             say(format!("reply {status} {}", text(details)));
+        }
+        fn envoy_dynamic_module_callback_http_send_response_headers(
+            stream: Ptr, fields: *mut LentField, count: usize, end: bool,
+        ) {
+            say(format!("response with {count} fields{}", if end { ", end" } else { "" }));
+        }
+        fn envoy_dynamic_module_callback_http_send_response_data(stream: Ptr, bytes: Lent, end: bool) {
+            say(format!("{} bytes{}", bytes.bytes().len(), if end { ", end" } else { "" }));
+            if let Some(then) = fake(|fake| fake.while_sending.clone()) {
+                (then.0)();
+            }
         }
         fn envoy_dynamic_module_callback_http_filter_continue_decoding(stream: Ptr) { say("resume request"); }
         fn envoy_dynamic_module_callback_http_filter_continue_encoding(stream: Ptr) { say("resume response"); }

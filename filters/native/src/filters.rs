@@ -60,9 +60,9 @@ fn configure<F: Filter>(json: &[u8], root: u32) -> Result<Box<dyn Served>, Strin
 const KINDS: &[Kind] = &[
     Kind::of::<bundling_streams::Ground>("bundling"),
     Kind::of::<bundling_streams::Remote>("bundling-remote"),
-    Kind::of::<cache_admission_streams::CacheAdmission>("cache-admission"),
     Kind::of::<header_compression_streams::HeaderCompression>("header-compression"),
     Kind::of::<name_budget_streams::NameBudget>("name-budget"),
+    Kind::of::<object_reader::ObjectReader>("object-reader"),
     Kind::of::<url_rewrite_streams::UrlRewrite>("url-rewrite"),
 ];
 

@@ -5,20 +5,37 @@
 
 #![allow(unsafe_code)]
 
+use std::cell::OnceCell;
 use std::ffi::c_char;
 use std::ptr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::abi::{self, Lent, LentField, Ptr};
 use crate::config::Config;
+use crate::outgoing::Outgoing;
 use crate::panics;
-use crate::worker::{Event, Then, Worker};
+use crate::worker::{After, Event, Finished, Then, Worker};
 
 /// A stream, as Envoy gives it back.
 struct Handle {
     config: *const Config,
     worker: Arc<Worker>,
     id: u32,
+    /// The response that the filter gives instead of the server.
+    response: OnceCell<Rc<Outgoing>>,
+}
+
+impl Handle {
+    /// Does what a hook has left to do. The stream and the handle may be gone afterwards.
+    fn finish(&self, after: After, stream: abi::Stream) -> Then {
+        let Finished { then, response } = after.finish(stream);
+        if let Some(response) = response {
+            let response = Rc::clone(self.response.get_or_init(|| Rc::from(response)));
+            response.start(stream);
+        }
+        then
+    }
 }
 
 /// Runs a hook. Panics of filter code are caught closer to it, so this is for a fault of the module itself.
@@ -41,7 +58,7 @@ unsafe fn on_stream(stream: Ptr, handle: Ptr, event: Event) -> Then {
             // SAFETY: Envoy keeps the configuration for as long as it has streams.
             unsafe { &*handle.config }.count_panic();
         }
-        after.finish(stream)
+        handle.finish(after, stream)
     })
 }
 
@@ -113,7 +130,8 @@ extern "C" fn envoy_dynamic_module_on_http_filter_new(config: Ptr, stream: Ptr) 
         if panicked {
             config.count_panic();
         }
-        Box::into_raw(Box::new(Handle { config: ptr::from_ref(config), worker, id })).cast()
+        let handle = Handle { config: ptr::from_ref(config), worker, id, response: OnceCell::new() };
+        Box::into_raw(Box::new(handle)).cast()
     })
 }
 
@@ -125,6 +143,9 @@ extern "C" fn envoy_dynamic_module_on_http_filter_destroy(handle: Ptr) {
     hook((), || {
         // SAFETY: `filter_new` made the box, and Envoy destroys it once.
         let handle = unsafe { Box::from_raw(handle.cast::<Handle>()) };
+        if let Some(response) = handle.response.get() {
+            response.end();
+        }
         if handle.worker.close(handle.id) {
             // SAFETY: Envoy keeps the configuration for as long as it has streams.
             unsafe { &*handle.config }.count_panic();
@@ -162,8 +183,41 @@ extern "C" fn envoy_dynamic_module_on_http_filter_scheduled(stream: Ptr, handle:
         // SAFETY: as in `on_stream`.
         let Some(handle) = (unsafe { handle.cast::<Handle>().as_ref() }) else { return };
         // SAFETY: the stream lives for the length of the hook.
-        handle.worker.mail(handle.id).finish(unsafe { abi::Stream::of(stream) });
+        let stream = unsafe { abi::Stream::of(stream) };
+        match handle.response.get().cloned() {
+            Some(response) => response.go_on(stream),
+            None => drop(handle.finish(handle.worker.mail(handle.id), stream)),
+        }
     });
+}
+
+/// Runs `act` on the response that the filter of a stream gives.
+///
+/// # Safety
+/// `handle` is that of a stream.
+unsafe fn on_response(handle: Ptr, act: impl FnOnce(&Outgoing)) {
+    hook((), || {
+        // SAFETY: as in `on_stream`. The copy outlives a handle that goes meanwhile.
+        let response = unsafe { handle.cast::<Handle>().as_ref() }.and_then(|handle| handle.response.get().cloned());
+        if let Some(response) = response {
+            act(&response);
+        }
+    });
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_http_filter_downstream_above_write_buffer_high_watermark(_: Ptr, handle: Ptr) {
+    // SAFETY: Envoy's pointers.
+    unsafe { on_response(handle, Outgoing::hold_back) };
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_http_filter_downstream_below_write_buffer_low_watermark(
+    stream: Ptr,
+    handle: Ptr,
+) {
+    // SAFETY: Envoy's pointers.
+    unsafe { on_response(handle, |response| response.release(abi::Stream::of(stream))) };
 }
 
 /// Copies the response to a request. None: there was none.
@@ -243,8 +297,6 @@ unused! {
     envoy_dynamic_module_on_http_filter_request_trailers(Ptr, Ptr) -> u32 = 0;
     envoy_dynamic_module_on_http_filter_stream_complete(Ptr, Ptr);
     envoy_dynamic_module_on_http_filter_local_reply(Ptr, Ptr, u32, Lent, bool) -> u32 = 0;
-    envoy_dynamic_module_on_http_filter_downstream_above_write_buffer_high_watermark(Ptr, Ptr);
-    envoy_dynamic_module_on_http_filter_downstream_below_write_buffer_low_watermark(Ptr, Ptr);
     envoy_dynamic_module_on_http_filter_http_stream_headers(Ptr, Ptr, u64, Ptr, usize, bool);
     envoy_dynamic_module_on_http_filter_http_stream_data(Ptr, Ptr, u64, Ptr, usize, bool);
     envoy_dynamic_module_on_http_filter_http_stream_trailers(Ptr, Ptr, u64, Ptr, usize);

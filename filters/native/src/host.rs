@@ -14,11 +14,12 @@ use std::time::Duration;
 use filter_host::body::Buffer;
 use filter_host::headers::{Map, Pairs};
 use filter_host::log::Level;
-use filter_host::{Half, Host, HostError};
+use filter_host::{Half, Host, HostError, Slice};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::abi::{self, Body, Number, Refused, StreamBell, Text};
 use crate::board::SharedBoard;
+use crate::outgoing::Outgoing;
 use crate::timer::Ticks;
 
 /// The context that no stream has.
@@ -73,6 +74,8 @@ pub(crate) enum Phase {
 pub(crate) enum Act {
     /// A local response.
     Reply(Box<LocalReply>),
+    /// A response that passes the filters as a server's does.
+    Respond(Box<Outgoing>),
     /// The release of a held half.
     Resume(Half),
     /// A reset.
@@ -169,7 +172,7 @@ impl EnvoyHost {
         acts.retain(|act| match act {
             Act::Resume(Half::Request) => held.as_mut().is_some_and(|held| take(&mut held.request)),
             Act::Resume(Half::Response) => held.as_mut().is_some_and(|held| take(&mut held.response)),
-            Act::Reply(_) | Act::Reset => true,
+            Act::Reply(_) | Act::Respond(_) | Act::Reset => true,
         });
         acts
     }
@@ -332,6 +335,12 @@ impl Host for EnvoyHost {
     fn reply(&self, status: u16, details: &str, headers: &Pairs, body: &[u8]) -> Result<(), HostError> {
         let (details, headers, body) = (details.to_owned(), headers.clone(), body.to_vec());
         self.act(Act::Reply(Box::new(LocalReply { status, details, headers, body })))
+    }
+
+    fn respond(&self, fields: &Pairs, body: Vec<Slice>) -> Result<(), HostError> {
+        // Only a hook for the request's headers can begin a response.
+        self.here()?;
+        self.act(Act::Respond(Box::new(Outgoing::new(fields.clone(), body))))
     }
 
     fn close(&self, _: Half) -> Result<(), HostError> {

@@ -7,6 +7,7 @@
 //! | `config` | one configuration of a filter, for all workers |
 //! | `worker` | the filter of one worker, and its streams |
 //! | `host` | the calls of filters, made to Envoy |
+//! | `outgoing` | a response that a filter gives |
 //! | `confined` | the lock around a worker's filter |
 //! | `board` | values that all workers see |
 //! | `timer` | ticks |
@@ -22,6 +23,7 @@ mod fake;
 mod filters;
 mod hooks;
 mod host;
+mod outgoing;
 mod panics;
 #[cfg(test)]
 mod tests;

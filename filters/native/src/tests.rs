@@ -7,17 +7,19 @@ use std::sync::Arc;
 
 use filter_host::body::{self, Buffer};
 use filter_host::callout;
+use filter_host::headers::Pairs;
 use filter_host::headers::{self, Map};
 use filter_host::metrics::Metrics;
 use filter_host::root::Filter;
 use filter_host::stream::{Action, HttpStream};
-use filter_host::{context, property, reply};
+use filter_host::{Slice, context, property, reply};
 use http_semantics::Reply;
 
 use crate::abi::{self, CALLBACKS};
 use crate::config::Config;
-use crate::fake::{fake, token};
+use crate::fake::{Callback, fake, token};
 use crate::filters::Kind;
+use crate::outgoing::Outgoing;
 use crate::worker::{Event, Then, Worker};
 
 /// A filter whose streams do what the request's path says.
@@ -128,12 +130,12 @@ fn next_request(worker: &Worker, path: &str) -> (u32, Then) {
     });
     let (id, panicked) = worker.open();
     assert!(!panicked);
-    (id, worker.hook(id, stream(), Event::RequestHeaders(true)).finish(stream()))
+    (id, worker.hook(id, stream(), Event::RequestHeaders(true)).finish(stream()).then)
 }
 
 fn piece(worker: &Worker, id: u32, bytes: &[u8], end: bool) -> (Then, Vec<u8>) {
     fake(|fake| fake.received = bytes.to_vec());
-    let then = worker.hook(id, stream(), Event::ResponseBody(end)).finish(stream());
+    let then = worker.hook(id, stream(), Event::ResponseBody(end)).finish(stream()).then;
     let received = fake(|fake| {
         let received = std::mem::take(&mut fake.received);
         match then {
@@ -167,6 +169,64 @@ fn headers_properties_and_filter_state_are_those_of_the_stream() {
 fn a_reply_waits_until_no_filter_code_runs() {
     let (_, _, then) = request("/reply");
     assert_eq!((then, calls()), (Then::Drop, vec!["reply 403 scripted".to_owned()]));
+}
+
+/// Sends a response of three chunks and a bit. `act` happens while a part is sent.
+fn send(act: impl Fn(&Outgoing) + 'static) -> (Rc<Outgoing>, Vec<String>) {
+    let bytes: Arc<[u8]> = vec![0; 800_000].into();
+    let body = vec![Slice::of(&bytes, 0..600_000), Slice::of(&bytes, 0..0), Slice::of(&bytes, 600_000..800_000)];
+    let response = Rc::new(Outgoing::new(Pairs::of(&[(":status", "200")]), body));
+    let inner = Rc::downgrade(&response);
+    fake(|fake| fake.while_sending = Some(Callback(Rc::new(move || act(&inner.upgrade().unwrap())))));
+    response.start(stream());
+    (response, calls())
+}
+
+const HEAD: &str = "response with 1 fields";
+
+#[test]
+fn a_response_is_sent_whole_to_a_client_that_takes_it() {
+    let (_, said) = send(|_| {});
+    assert_eq!(said, [HEAD, "262144 bytes", "262144 bytes", "75712 bytes", "200000 bytes, end"]);
+    Outgoing::new(Pairs::of(&[(":status", "304")]), Vec::new()).start(stream());
+    assert_eq!(calls(), [format!("{HEAD}, end")]);
+}
+
+#[test]
+fn a_response_waits_for_every_full_buffer_of_a_slow_client() {
+    let (response, said) = send(|response| {
+        response.hold_back();
+        response.hold_back();
+    });
+    assert_eq!(said, [HEAD, "262144 bytes"]);
+    response.release(stream());
+    assert_eq!(calls(), Vec::<String>::new());
+    response.release(stream());
+    assert_eq!(calls(), ["ring"], "nothing is sent in the hook itself");
+    response.go_on(stream());
+    assert_eq!(calls(), ["262144 bytes"]);
+    response.end();
+    response.release(stream());
+    response.release(stream());
+    response.go_on(stream());
+    assert_eq!(calls(), Vec::<String>::new(), "the stream has ended");
+}
+
+#[test]
+fn a_buffer_that_empties_while_a_part_is_sent_does_not_send_twice() {
+    let (_, said) = send(|response| {
+        response.hold_back();
+        response.release(stream());
+        response.go_on(stream());
+    });
+    let sent: Vec<_> = said.iter().filter(|call| *call != "ring").collect();
+    assert_eq!(sent, [HEAD, "262144 bytes", "262144 bytes", "75712 bytes", "200000 bytes, end"]);
+}
+
+#[test]
+fn nothing_is_sent_after_a_stream_that_ends_while_a_part_is_sent() {
+    let (_, said) = send(Outgoing::end);
+    assert_eq!(said, [HEAD, "262144 bytes"]);
 }
 
 #[test]

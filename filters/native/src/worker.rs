@@ -20,6 +20,7 @@ use crate::abi::{self, Body};
 use crate::confined::Confined;
 use crate::filters::{Kind, Served};
 use crate::host::{Act, Common, EnvoyHost, LocalReply, Phase, Place, ROOT, token};
+use crate::outgoing::Outgoing;
 use crate::panics::caught;
 
 thread_local! {
@@ -216,7 +217,7 @@ impl Worker {
             if matches!(event, Event::ResponseBody(_)) {
                 entry.holds_body = action == Action::Pause;
             }
-            let ends = acts.iter().any(|act| matches!(act, Act::Reply(_) | Act::Reset));
+            let ends = acts.iter().any(|act| matches!(act, Act::Reply(_) | Act::Respond(_) | Act::Reset));
             if action == Action::Pause && !ends {
                 inside.host.hold(id, stream, half);
             }
@@ -311,26 +312,37 @@ pub(crate) enum Then {
     Drop,
 }
 
+/// The consequences of a hook.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// The next step of Envoy.
+    pub(crate) then: Then,
+    /// The response that is to be sent.
+    pub(crate) response: Option<Box<Outgoing>>,
+}
+
 impl After {
-    /// Does what is left to do. The stream may be gone afterwards.
-    pub(crate) fn finish(self, stream: abi::Stream) -> Then {
+    /// Does what is left to do. The stream may be gone afterwards, unless there is a response to send.
+    pub(crate) fn finish(self, stream: abi::Stream) -> Finished {
+        let just = |then| Finished { then, response: None };
         for act in self.acts {
             match act {
                 Act::Resume(Half::Request) => stream.resume_request(),
                 Act::Resume(Half::Response) => stream.resume_response(),
+                Act::Respond(response) => return Finished { then: Then::Drop, response: Some(response) },
                 Act::Reply(reply) => {
                     stream.reply(reply.status, &reply.details, &reply.headers, &reply.body);
-                    return Then::Drop;
+                    return just(Then::Drop);
                 }
                 Act::Reset => {
                     stream.reset("longhaul_broken_off");
-                    return Then::Drop;
+                    return just(Then::Drop);
                 }
             }
         }
-        match self.action {
+        just(match self.action {
             Action::Continue => Then::PassOn,
             Action::Pause => Then::Hold,
-        }
+        })
     }
 }

@@ -1,8 +1,10 @@
 //! The ground of programs beside Envoy. Envoy sends them requests over a Unix socket. If such a program closes a connection
-//! without a response, Envoy repeats the request past it. So every fault of such a program costs time alone.
+//! without a response, Envoy repeats the request past it. So every fault of such a program costs time alone. [`sandbox`] takes
+//! from it the rights that it does not use.
 
 mod end;
 mod message;
+pub mod sandbox;
 mod serve;
 
 use std::io::Write;

@@ -111,6 +111,7 @@ impl Pair {
             buffer_bytes: 750_000,
             flights: able.flights,
             deltas: able.deltas,
+            caches: false,
         }
     }
 

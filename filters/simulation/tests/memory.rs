@@ -54,6 +54,7 @@ fn config(role: Role) -> Config {
         buffer_bytes: 750_000,
         flights: true,
         deltas: false,
+        caches: false,
     }
 }
 
@@ -98,8 +99,8 @@ impl Flights {
         let verdict = self.near.request(&self.near_values, stream, client.as_bytes(), &fields, self.now_ms);
         let remote::Verdict::Open(opening) = verdict else { panic!("{verdict:?}") };
         fields.push((FLIGHT_FIELD.as_bytes(), opening.as_bytes()));
-        assert_eq!(self.far.request(&self.far_values, stream, &fields, self.now_ms), ground::Verdict::Page);
-        assert!(self.far.response(stream, &[(b":status", b"200"), (b"content-type", b"text/html")]));
+        assert_eq!(self.far.request(&self.far_values, stream, &fields, self.now_ms), ground::Verdict::Read);
+        assert!(self.far.response(&self.far_values, stream, &[(b":status", b"200"), (b"content-type", b"text/html")]));
         let page = objects.map(|number| format!("<img src=/{number}.png>")).collect::<Vec<_>>().concat();
         self.far.body(stream, page.as_bytes(), true, self.now_ms);
         stream

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import os
 import signal
 import socket
@@ -35,6 +36,10 @@ REMOTES = "remotes.txt"
 LINK = {"rtt": "20ms", "down": "50mbit", "up": "20mbit"}
 
 
+_numbers = itertools.count()
+"""Each GET has a URL of its own, so no cache responds."""
+
+
 @dataclass
 class Load:
     """GETs that threads send one after the other until `stop`, and their outcomes."""
@@ -52,7 +57,7 @@ class Load:
 
     def start(self, threads: int) -> Load:
         """Starts the threads."""
-        self._threads = [threading.Thread(target=self._run, args=(one,)) for one in range(threads)]
+        self._threads = [threading.Thread(target=self._run) for _ in range(threads)]
         for thread in self._threads:
             thread.start()
         return self
@@ -71,14 +76,12 @@ class Load:
             assert time.monotonic() < deadline, f"{self.done} GETs, {self.failures[:3]}"
             time.sleep(0.02)
 
-    def _run(self, thread: int) -> None:
-        number = 0
+    def _run(self) -> None:
         while not self._over.is_set():
-            number += 1
             began = time.monotonic()
             problem, cut = "", 0
             try:
-                problem = get(self.port, f"/{self.mark}-{thread}-{number}.bin")
+                problem = get(self.port, f"/{self.mark}-{next(_numbers)}.bin")
             except http.client.IncompleteRead:
                 cut = 1
             took = time.monotonic() - began
@@ -175,6 +178,11 @@ class GroundsBed:
         return Load(self.http, mark).start(threads)
 
 
+def _no_cache(program: Path | None) -> dict[str, None]:
+    """Returns the section `cache` of a remote of an earlier version, which refuses it."""
+    return {"cache": None} if program else {}
+
+
 def _own_listen(program: Path | None) -> dict[str, str]:
     """Returns what an earlier version needs beside others on loopback: a port for Envoy's admin interface."""
     return {"admin": f"127.0.0.1:{free_ports(1)[0]}"} if program else {}
@@ -253,6 +261,7 @@ def grounds(
             {
                 "role": "remote",
                 **both,
+                **_no_cache(remote_program),
                 "proxy": {"addresses": ["127.0.0.1"]},
                 "listen": {
                     "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}",

@@ -41,7 +41,7 @@ class ImageBox:
 @contextmanager
 def image_box(folder: Path, resolver: str, origins: Mapping[str, str], **images: Any) -> Iterator[ImageBox]:
     """Runs the edge. `origins` has the address and port of each host. `images` are keys of `page.images`."""
-    for name in ("longhaul", "longhaul-images", "coredns", "cache_admission.wasm", "envoy"):
+    for name in ("longhaul", "longhaul-images", "longhaul-objects", "coredns", "envoy"):
         built(name)
     http, dns, metrics, image_metrics = free_ports(4)
     config = {

@@ -9,8 +9,10 @@ import os
 import re
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from pathlib import Path
@@ -20,15 +22,20 @@ from harness.host.artifacts import built
 from harness.host.ports import free_ports
 from harness.host.waiting import wait_for
 from harness.net.authority import Authority
+from harness.net.relay import Relay
 from harness.origins.http1 import Client, Message, Origin
 
 from .pep import Pep, command, write_config
 
 WWW = "www.example.org"
 SHIP = "ship.test"
+GROUND = "127.0.0.2"
+"""The address of the ground of a pair."""
 STEERED_NAMES = ("example.org",)
 KEPT = {"Cache-Control": "max-age=600"}
 """The field of a response that every cache may keep."""
+PIECE = 64 << 10
+"""The bytes of a large body that are sent at a time."""
 PAUSE_S = 0.005
 """The pause between two requests of one client. It leaves a small machine time to serve them."""
 
@@ -44,6 +51,8 @@ class Shelf:
         self._made: dict[str, Callable[[Message], Made]] = {}
         self._streams: dict[str, Callable[[Message], Iterable[bytes]]] = {}
         self._closes = closes
+        self._sent = 0
+        self._lock = threading.Lock()
         self.origin = Origin(self._answer)
 
     @property
@@ -64,6 +73,34 @@ class Shelf:
         """Sends the bytes that `answer` yields for a request, with the head. Returns the path."""
         self._streams[path] = answer
         return path
+
+    def put_in_parts(self, path: str, body: bytes, fields: Mapping[str, str] = KEPT) -> str:
+        """Puts a large object there, whose ranges can be had. `sent_in_parts` counts its bytes. Returns the path."""
+        every = {"ETag": '"1"', "Accept-Ranges": "bytes", **fields}
+
+        def answer(request: Message) -> Iterator[bytes]:
+            status, first, last = 200, 0, len(body) - 1
+            asked = re.fullmatch(r"bytes=(\d+)-(\d*)", request.get("range") or "")
+            if asked and (request.get("if-range") or '"1"') == '"1"':
+                status, first, last = 206, int(asked[1]), min(int(asked[2] or last), last)
+            part = body[first : last + 1]
+            own = {"Content-Range": f"bytes {first}-{last}/{len(body)}"} if status == 206 else {}
+            head = {"Date": formatdate(usegmt=True), "Content-Length": str(len(part)), **every, **own}
+            lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+            yield f"HTTP/1.1 {status} Made\r\n{lines}\r\n".encode()
+            for at in range(0, len(part), PIECE):
+                piece = part[at : at + PIECE]
+                with self._lock:
+                    self._sent += len(piece)
+                yield piece
+
+        return self.stream(path, answer)
+
+    @property
+    def sent_in_parts(self) -> int:
+        """The bytes that were sent of objects whose ranges can be had."""
+        with self._lock:
+            return self._sent
 
     def requests(self, path: str) -> list[Message]:
         """Returns the requests for a path so far."""
@@ -230,9 +267,41 @@ def configuration(folder: Path, **sections: Any) -> dict[str, Any]:
         },
         "upstream": {"resolvers": ["127.0.0.1:53"]},
         "rewrite": {"level": "off"},
-        "cache": {"dir": str(folder / "cache"), "size": "256mib", "engine": "objects"},
+        "cache": {"dir": str(folder / "cache"), "size": "256mib"},
         **sections,
     }  # fmt: skip
+
+
+def update(port: int, path: str, body: bytes, clients: int, **fields: str) -> list[float]:
+    """Downloads an object as so many clients do in step, by ranges of 1 MiB, and compares all bytes. Returns the
+    milliseconds to the first byte of each range."""
+    step, size = threading.Barrier(clients), 1 << 20
+
+    def client(_: int) -> list[float]:
+        times = []
+        for at in range(0, len(body), size):
+            step.wait(60)
+            times.append(first_byte_ms(port, path, at, body[at : at + size], **fields))
+        return times
+
+    with ThreadPoolExecutor(clients) as pool:
+        return [time_ms for times in pool.map(client, range(clients)) for time_ms in times]
+
+
+def first_byte_ms(port: int, path: str, at: int, expected: bytes, **fields: str) -> float:
+    """Requests a range, and returns the time to its first byte. Compares all bytes with the expected ones."""
+    begun = time.monotonic()
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    asked = f"{at}-{at + len(expected) - 1}"
+    headers = {name.replace("_", "-"): value for name, value in fields.items()}
+    connection.request("GET", path, headers={"Host": WWW, "Range": f"bytes={asked}", **headers})
+    response = connection.getresponse()
+    first = response.read(1)
+    taken = time.monotonic() - begun
+    assert (response.status, str(response.headers["content-range"]).rpartition("/")[0]) == (206, f"bytes {asked}")
+    assert first + response.read() == expected
+    connection.close()
+    return taken * 1000
 
 
 @contextmanager
@@ -253,12 +322,22 @@ class ObjectsPair:
     http: int
     """The port of the remote for its clients."""
     ground: ObjectsBox
+    remote: ObjectsBox
+    link: Relay | None = None
+    """The way from the remote to the ground, if it has a rate."""
+
+    def fetched(self) -> float:
+        """Returns the number of requests that the cache of the remote has sent to the ground so far."""
+        return self.remote.pep.metrics()['envoy_http_downstream_rq_total{envoy_http_conn_manager_prefix="inner"}']
 
 
 @contextmanager
-def objects_pair(folder: Path, origins: Mapping[str, str]) -> Iterator[ObjectsPair]:
-    """Runs both ends on loopback."""
-    http, pipe, dns, near, far = free_ports(5)
+def objects_pair(
+    folder: Path, origins: Mapping[str, str], *, cached: bool = False, bits_per_s: int = 0
+) -> Iterator[ObjectsPair]:
+    """Runs both ends on loopback. With `cached`, the remote has a cache, too. With `bits_per_s`, a link of this rate is
+    between them."""
+    http, pipe, dns, near, far, between = free_ports(6)
     link = {"rtt": "20ms", "down": "50mbit", "up": "20mbit"}
     authority = Authority(folder)
     ca = str(authority.files.cert)
@@ -270,8 +349,8 @@ def objects_pair(folder: Path, origins: Mapping[str, str]) -> Iterator[ObjectsPa
         "link": link,
         "listen": {"status": "off", "metrics": f"127.0.0.1:{far}"},
         "upstream": {"map": dict(origins), "resolvers": ["127.0.0.1:53"]},
-        "cache": {"dir": str(folder / "cache"), "size": "64mib", "engine": "objects"},
-        "split": {"listen": f"127.0.0.2:{pipe}", "peer": [SHIP], **authority.issue("127.0.0.2").as_dict(), "ca": ca},
+        "cache": {"dir": str(folder / "cache"), "size": "64mib"},
+        "split": {"listen": f"{GROUND}:{pipe}", "peer": [SHIP], **authority.issue(GROUND).as_dict(), "ca": ca},
     }
     remote = {
         "role": "remote",
@@ -281,10 +360,16 @@ def objects_pair(folder: Path, origins: Mapping[str, str]) -> Iterator[ObjectsPa
             "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}",
             "metrics": f"127.0.0.1:{near}", "status": "off", "intercept": "none",
         },
-        "split": {"peer": f"127.0.0.2:{pipe}", **authority.issue(SHIP).as_dict(), "ca": ca},
+        "split": {"peer": f"{GROUND}:{between if bits_per_s else pipe}", **authority.issue(SHIP).as_dict(), "ca": ca},
     }  # fmt: skip
+    if cached:
+        remote |= {"cache": {"dir": str(folder / "cache"), "size": "64mib"}, "page": {"delta": "on"}}
+        ground["page"] = {"delta": "on"}
+    relay = Relay((GROUND, between), (GROUND, pipe), bits_per_s) if bits_per_s else None
     with (
         Pep(write_config(homes["ground"], ground), homes["ground"]) as far_end,
-        Pep(write_config(homes["remote"], remote), homes["remote"]),
+        relay or nullcontext(),
+        Pep(write_config(homes["remote"], remote), homes["remote"]) as near_end,
     ):
-        yield ObjectsPair(http, ObjectsBox(far_end, homes["ground"], ground, 0))
+        ends = (ObjectsBox(far_end, homes["ground"], ground, 0), ObjectsBox(near_end, homes["remote"], remote, http))
+        yield ObjectsPair(http, *ends, relay)

@@ -224,6 +224,7 @@ def write_pair(
     near_config = remote_config(ends, remote_identity, near_link, **split) | both
     # A list without a name is refused.
     near_config |= {} if steered else {"dns": {}}
+    near_config |= {"cache": None} if "remote" in older else {}
     return Files(
         write_config(homes["remote"], near_config, steered), write_config(homes["ground"], far_config), remote_identity
     )

@@ -51,10 +51,14 @@ def gateway_config(
 def write_config(folder: Path, config: Mapping[str, Any], steered: Sequence[str] = ()) -> Path:
     """Writes longhaul.yaml, with one section per line (JSON values are YAML), and its allowlist.
 
-    `LONGHAUL_ENGINE` is the engine of a file that names none.
+    `LONGHAUL_ENGINE` is the engine of a file that names none. The cache of an end of a pair lies below `folder`,
+    unless `config` says something else. A section that is None is left out.
     """
+    if config.get("role") in ("remote", "ground") and "cache" not in config:
+        config = {**config, "cache": {"dir": str(folder / "cache"), "size": "256mib"}}
     if "engine" not in config and (engine := os.environ.get("LONGHAUL_ENGINE")):
         config = {**config, "engine": engine}
+    config = {key: value for key, value in config.items() if value is not None}
     (folder / STEERED).write_text("".join(f"{name}\n" for name in steered))
     path = folder / "longhaul.yaml"
     path.write_text("".join(f"{key}: {json.dumps(value)}\n" for key, value in config.items()))

@@ -1,7 +1,7 @@
-"""A wall clock for one Envoy, which can jump without an effect on other programs.
+"""A wall clock for one box, which can jump without an effect on other programs.
 
-This module compiles a library (clock.c) and preloads it into Envoy. Go programs ask the kernel without a library, so
-they cannot have another time in this way.
+This module compiles a library (clock.c) and preloads it into Envoy and longhaul-objects. Go programs ask the kernel
+without a library, so they cannot have another time in this way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SOURCE = Path(__file__).with_name("clock.c")
 
 
 class Clock:
-    """The clock of the Envoy that `program` starts. It is the machine's until `jump`."""
+    """The clock of the programs that `envoy` and `objects` start. It is the machine's until `jump`."""
 
     def __init__(self, folder: Path) -> None:
         need_commands("cc")
@@ -25,13 +25,20 @@ class Clock:
         subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-o", library, SOURCE], check=True)
         self._offset = folder / "clock"
         self._offset.write_bytes(struct.pack("=q", 0))
-        self.program = folder / "envoy-with-a-clock"
-        """Replaces Envoy (LONGHAUL_ENVOY)."""
-        here, envoy = (shlex.quote(str(path)) for path in (self._offset, built("envoy")))
-        self.program.write_text(
-            f'#!/bin/sh\nLD_PRELOAD={shlex.quote(str(library))} LONGHAUL_TEST_CLOCK={here} exec {envoy} "$@"\n'
+        self.envoy = self._with_clock(folder, library, "envoy")
+        """Replaces Envoy (`--envoy`)."""
+        self.objects = self._with_clock(folder, library, "longhaul-objects")
+        """Replaces longhaul-objects (`--objects`)."""
+
+    def _with_clock(self, folder: Path, library: Path, name: str) -> Path:
+        """Writes a program that starts another one with this clock."""
+        program = folder / f"{name}-with-a-clock"
+        here, real = (shlex.quote(str(path)) for path in (self._offset, built(name)))
+        program.write_text(
+            f'#!/bin/sh\nLD_PRELOAD={shlex.quote(str(library))} LONGHAUL_TEST_CLOCK={here} exec {real} "$@"\n'
         )
-        self.program.chmod(0o755)
+        program.chmod(0o755)
+        return program
 
     def jump(self, ahead_s: int) -> None:
         """Sets the clock `ahead_s` seconds ahead of the machine's, or behind it if negative."""

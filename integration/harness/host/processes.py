@@ -6,7 +6,7 @@ import ctypes
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +28,18 @@ def whole_lines(log: Path) -> list[str]:
     """Returns the lines of a file in progress, without an unfinished last line."""
     *lines, _ = log.read_text(errors="replace").split("\n")
     return lines
+
+
+def of_program(name: str, pids: Iterable[int]) -> list[int]:
+    """Returns those of the processes that run a program of this name. One that has ended meanwhile runs none."""
+
+    def runs(pid: int) -> bool:
+        try:
+            return Path(f"/proc/{pid}/comm").read_text().strip() == name
+        except OSError:
+            return False
+
+    return [pid for pid in pids if runs(pid)]
 
 
 def is_running(pid: int) -> bool:

@@ -50,7 +50,7 @@ RESPONSES: dict[str, bytes] = {
     "nothing": b"",
     "half a status line": b"HTTP/1.1 20",
     "two responses": (b"HTTP/1.1 200 OK\r\n" + OK_BODY) * 2,
-    "its own hello": b"HTTP/1.1 200 OK\r\nx-longhaul-headers: -\r\nx-longhaul-cache: hit\r\n" + OK_BODY,
+    "its own hello": b"HTTP/1.1 200 OK\r\nx-longhaul-headers: -\r\nx-longhaul-outcome: hit\r\n" + OK_BODY,
 }
 
 IS_SHORT = (

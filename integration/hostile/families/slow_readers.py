@@ -17,6 +17,8 @@ UNCACHEABLE = ("cache-control: no-store",)
 CACHEABLE = ("cache-control: max-age=600",)
 LIMIT_MIB: dict[tuple[str, ...], float] = {UNCACHEABLE: 1.0, CACHEABLE: 4.0}
 """Memory that one slow client may cost a box."""
+REMOTE_MIB = 0.5
+"""The memory that it may cost a remote beyond that: by the cache, a response that is not stored takes two hops more."""
 
 
 def cost_mib(
@@ -90,9 +92,8 @@ def _most(target: Target, before: Sequence[float], *, seconds: float) -> float:
 
 
 def _held(lines: Sequence[str], **how: object) -> Callable[[Target], str]:
-    limit = LIMIT_MIB[tuple(lines)]
-
     def attack(target: Target) -> str:
+        limit = LIMIT_MIB[tuple(lines)] + (REMOTE_MIB if target.both else 0)
         each = cost_mib(target, lines, **how)  # type: ignore[arg-type]
         if each > limit:
             # Other work of the box grows its heap, too, by up to 0.2 MiB a client. The cost of clients shows in both.

@@ -34,6 +34,21 @@ pub(crate) const CUT_KEYS: &[CutKey] = &[
         instead: "remove it. It was a limit of `page.inline`, which is cut",
     },
     CutKey {
+        name: "cache.engine",
+        why: "there is one cache",
+        instead: "remove it. `longhaul-objects` is the cache, with `Vary`, validation, ranges and stale responses",
+    },
+    CutKey {
+        name: "cache.admit",
+        why: "the cache stores from the first request on",
+        instead: "remove it. It was a rule of Envoy's own cache, which `longhaul-objects` has replaced",
+    },
+    CutKey {
+        name: "limits.urls",
+        why: "no URL takes memory of Envoy or an open file",
+        instead: "remove it. It was a limit of Envoy's own cache, which `longhaul-objects` has replaced",
+    },
+    CutKey {
         name: "split.dial",
         why: "the remote opens every connection",
         instead: "remove it. A ground that the remote cannot reach opens a WireGuard tunnel, and the remote connects through it: section \"A ground that nobody can reach\" of the guide, `docs/src/gateways.md`",

@@ -288,32 +288,25 @@ pub(crate) const KEYS: &[Key] = &[
         "cache.dir",
         Form("a folder"),
         Is("/var/cache/longhaul"),
-        "the folder of Envoy's cache. A ground uses the folder `ground` in it. `cache: off` turns the cache off",
-    ),
-    key("cache.size", Size { min: MIB, max: 1 << 50 }, Is("1gib"), "the size of the cache on disk"),
-    key(
-        "cache.engine",
-        Words(&["envoy", "objects"]),
-        Is("envoy"),
-        "`envoy`: Envoy's own cache. `objects`, a preview: the program [longhaul-objects](../filters/objects/README.md), with `Vary`, validation, ranges and stale responses. `page.images` is off with it",
+        "the folder of the cache. A ground uses the folder `ground` in it, and a remote `remote`. `cache: off` turns the cache off. [At a remote](../filters/objects/README.md#at-a-remote), what several clients request over http crosses the link once",
     ),
     key(
-        "cache.admit",
-        Words(&["learned", "first"]),
-        Is("learned"),
-        "`learned`: a URL is cached after one response has shown that it may be, so the third request is served from the cache. `first`: from the first request on ([how](../filters/cache-admission/README.md))",
+        "cache.size",
+        Size { min: MIB, max: 1 << 50 },
+        Is("1gib"),
+        "the size of the cache on disk. Without the section `cache`, a remote takes at most a tenth of the disk, and a disk without room for a cache is no fault",
     ),
     key(
         "cache.plain_fields",
         Form("list of names"),
         Is("[]"),
-        "names of request fields, in lower case, that change no response, for example fields of your own app. A request with a field that browsers do not send by themselves [bypasses the cache](../filters/cache-admission/README.md#ways), unless the field is listed here. Fields by which origins know a client or choose a response are refused",
+        "names of request fields, in lower case, that change no response, for example fields of your own app. A request with a field that browsers do not send by themselves [neither fills the cache nor gets a stored response](../filters/objects/README.md#what-is-stored), unless the field is listed here or `Vary` names it. Fields by which origins know a client or choose a response are refused",
     ),
     key(
         "cache.parent",
         Form("`ADDRESS:PORT` or list of them, `null`"),
         Is("null"),
-        "a caching proxy instead of Envoy's cache; a name is refused. With a list, [each URL has its own proxy](../docs/src/high-availability.md#a-ring-of-caches). The parent looks names up again, so it needs the access list that `longhaul render` writes. Include `parent/squid.conf` before every `http_access allow`, or use `parent/ip_allow.yaml` for Traffic Server. Without the list, a name that changes its address leads the parent to private addresses. Varnish needs none, because it reaches only the backends of its VCL",
+        "a caching proxy instead of the cache on disk; a name is refused. With a list, [each URL has its own proxy](../docs/src/high-availability.md#a-ring-of-caches). The parent looks names up again, so it needs the access list that `longhaul render` writes. Include `parent/squid.conf` before every `http_access allow`, or use `parent/ip_allow.yaml` for Traffic Server. Without the list, a name that changes its address leads the parent to private addresses. Varnish needs none, because it reaches only the backends of its VCL",
     ),
     key(
         "compress.br",
@@ -496,12 +489,6 @@ pub(crate) const KEYS: &[Key] = &[
     key("limits.connections", Number { min: 1, max: 10_000_000 }, Is("50000"), "client connections at one time"),
     // Envoy's own bounds of max_request_headers_kb.
     key("limits.header_bytes", Size { min: KIB, max: 8192 * KIB }, Is("64kib"), "the header block of one request"),
-    key(
-        "limits.urls",
-        Number { min: 100, max: 100_000_000 },
-        Derived("by heap and open files"),
-        "the number of different URLs that Envoy's cache may remember before a hot restart. Each takes about 1 KiB and an open file. The default, and the most, is what fits in a quarter of Envoy's heap and in the limit of open files, less two for each of `connections`",
-    ),
     key(
         "limits.clients",
         Number { min: 1, max: header_compression_config::MOST_CLIENTS },

@@ -2,13 +2,12 @@
 
 use std::net::SocketAddr;
 
-use cache_admission::Admit;
-use cache_admission::plain::{PlainField, Unfit};
+use object_rules::plain::{PlainField, Unfit};
 
 use crate::diagnostic::Problem;
 use crate::names::{Host, HostPort};
 use crate::reader::{Reader, Section, Setting};
-use crate::settings::{Cache, CacheEngine, Compress, CompressionLevel, Level, Limits, Rewrite, RoleName, TargetWish};
+use crate::settings::{Cache, Compress, CompressionLevel, Level, Limits, Rewrite, RoleName, TargetWish};
 use crate::yaml::NodeValue;
 
 pub(super) fn rewrite(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Rewrite> {
@@ -27,30 +26,16 @@ pub(super) fn rewrite(reader: &mut Reader, top: &Section<'_>, kind: RoleName) ->
     Some(Rewrite { level: level?, target: target?, exclude: exclude? })
 }
 
-/// The words of `cache.engine`.
-#[derive(Debug, Clone, Copy)]
-enum EngineWord {
-    Envoy,
-    Objects,
-}
-
 pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Cache> {
-    if kind == RoleName::Remote {
+    let written = top.get("cache");
+    if written.as_ref().is_some_and(Setting::is_off) {
         return Some(Cache::Off);
     }
-    if top.get("cache").is_some_and(|setting| setting.is_off()) {
-        return Some(Cache::Off);
-    }
+    let is_assumed = written.is_none() && kind == RoleName::Remote;
     let section = reader.section(top, "cache");
     let dir = reader
         .optional(&section, "dir", |reader, setting| reader.path(setting, "a folder such as /var/cache/longhaul"));
     let size = reader.optional(&section, "size", Reader::size);
-    let engine = reader.optional(&section, "engine", |reader, setting| {
-        reader.word(setting, &[("envoy", EngineWord::Envoy), ("objects", EngineWord::Objects)])
-    });
-    let admit = reader.optional(&section, "admit", |reader, setting| {
-        reader.word(setting, &[("learned", Admit::Learned), ("first", Admit::First)])
-    });
     let plain_fields = reader.optional(&section, "plain_fields", |reader, setting| {
         let fields = reader.list(setting, plain_field);
         reader.without_duplicates(setting, fields)
@@ -58,27 +43,14 @@ pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> O
     let parents = reader.optional(&section, "parent", |reader, setting| {
         if setting.is_off() { Some(None) } else { parents(reader, setting).map(Some) }
     });
-    let (dir, size, engine, admit, plain_fields) = (dir?, size?, engine?, admit?, plain_fields?);
+    let (dir, size, plain_fields) = (dir?, size?, plain_fields?);
     // A ground stores objects in br, which an edge would send to clients that do not accept it.
-    let dir = if kind == RoleName::Ground { dir.join("ground") } else { dir };
-    let Some(parents) = parents? else {
-        let engine = match engine {
-            EngineWord::Envoy => CacheEngine::Envoy { admit, plain_fields },
-            EngineWord::Objects => CacheEngine::Objects,
-        };
-        if engine == CacheEngine::Objects {
-            for unused in ["admit", "plain_fields"].into_iter().filter_map(|key| section.get(key)) {
-                let problem = Problem::warning(
-                    format!("`{}` has no effect with `cache.engine: objects`", unused.name),
-                    unused.place(),
-                    "not used",
-                );
-                reader.problems.push(problem.help("remove it: this cache stores from the first request on, by `Vary`"));
-            }
-        }
-        return Some(Cache::Disk { dir, size, engine });
+    let dir = match kind {
+        RoleName::Edge => dir,
+        RoleName::Ground | RoleName::Remote => dir.join(kind.as_str()),
     };
-    for unused in ["dir", "size", "engine", "admit", "plain_fields"].into_iter().filter_map(|key| section.get(key)) {
+    let Some(parents) = parents? else { return Some(Cache::Disk { dir, size, plain_fields, is_assumed }) };
+    for unused in ["dir", "size", "plain_fields"].into_iter().filter_map(|key| section.get(key)) {
         let mut problem = Problem::warning(
             format!("`{}` has no effect beside `cache.parent`", unused.name),
             unused.place(),
@@ -166,7 +138,6 @@ pub(super) fn limits(reader: &mut Reader, top: &Section<'_>) -> Option<Limits> {
     let page_memory = reader.optional(&section, "page_memory", Reader::size);
     let connections = reader.optional(&section, "connections", Reader::number);
     let header = reader.optional(&section, "header_bytes", Reader::size);
-    let urls = reader.optional_or(&section, "urls", None, |reader, setting| reader.number(setting).map(Some));
     let clients = reader.optional(&section, "clients", Reader::number);
     let new_names_per_client = reader.optional(&section, "new_names_per_client", Reader::number);
     let images = super::images::limits(reader, &section);
@@ -174,7 +145,6 @@ pub(super) fn limits(reader: &mut Reader, top: &Section<'_>) -> Option<Limits> {
         page_memory: page_memory?,
         connections: connections?,
         header: header?,
-        urls: urls?,
         clients: clients?,
         new_names_per_client: new_names_per_client?,
         images: images?,

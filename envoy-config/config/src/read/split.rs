@@ -112,7 +112,7 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Op
 /// have an effect.
 const NOT_HERE: &[(RoleName, &str, &[&str], &str)] = &[
     (RoleName::Remote, "rewrite", &[], "the ground rewrites"),
-    (RoleName::Remote, "cache", &[], "the ground caches objects"),
+    (RoleName::Remote, "cache", &["parent"], "the ground connects to origins"),
     (RoleName::Remote, "compress", &[], "the ground compresses"),
     (RoleName::Remote, "tls", &[], "TLS passes through this end"),
     (RoleName::Remote, "proxy", &["secure_names"], "TLS passes through this end"),

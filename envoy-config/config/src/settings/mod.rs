@@ -113,9 +113,6 @@ pub struct Limits {
     pub connections: u32,
     /// The size of the header block of one request.
     pub header: Bytes,
-    /// The number of URLs, at about a kilobyte each, that Envoy's cache may remember before another Envoy takes over.
-    /// None: as many as fit.
-    pub urls: Option<u32>,
     /// The number of clients whose headers each worker of a pair remembers.
     pub clients: u32,
     /// The number of new names that one client may request at once, and each minute.

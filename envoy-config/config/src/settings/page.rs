@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cache_admission::{Admit, PlainField};
+use object_rules::plain::PlainField;
 
 use crate::names::HostName;
 use crate::units::Bytes;
@@ -58,14 +58,17 @@ pub enum TargetWish {
 pub enum Cache {
     /// No cache.
     Off,
-    /// A cache of this box on disk.
+    /// A cache of this box on disk: the program `longhaul-objects`.
     Disk {
         /// The folder, absolute.
         dir: PathBuf,
         /// The size.
         size: Bytes,
-        /// The cache that uses the folder.
-        engine: CacheEngine,
+        /// Request fields that change no response. They keep no request from the cache.
+        plain_fields: Vec<PlainField>,
+        /// True if the file of a remote does not mention a cache. Then a machine without room for it has none, which is no
+        /// fault, and the size is at most a tenth of the disk.
+        is_assumed: bool,
     },
     /// Existing caching proxies replace the origin, at least one and each once. Each URL has its own among them. They
     /// have addresses, because Envoy connects to them for every object.
@@ -73,24 +76,15 @@ pub enum Cache {
 }
 
 impl Cache {
-    /// Returns true if the program `longhaul-objects` caches objects.
-    pub fn is_a_program(&self) -> bool {
-        matches!(self, Self::Disk { engine: CacheEngine::Objects, .. })
+    /// Returns true if this box caches objects itself, in the program `longhaul-objects`.
+    pub fn is_on_disk(&self) -> bool {
+        matches!(self, Self::Disk { .. })
     }
-}
 
-/// The cache that stores objects on disk.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CacheEngine {
-    /// Envoy's filter `cache_v2`, with the filter cache-admission around it.
-    Envoy {
-        /// The condition on which a URL is admitted.
-        admit: Admit,
-        /// Request fields that change no response. They keep no request from the cache.
-        plain_fields: Vec<PlainField>,
-    },
-    /// The program `longhaul-objects` beside Envoy.
-    Objects,
+    /// Returns true if the file does not mention this cache.
+    pub fn is_assumed(&self) -> bool {
+        matches!(self, Self::Disk { is_assumed: true, .. })
+    }
 }
 
 /// Compression of responses to clients.

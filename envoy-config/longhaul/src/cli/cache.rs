@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use image_variants::key::client_url;
 use longhaul_config::HostName;
 use longhaul_observe::table::table;
 use longhaul_render::objects_folder;
@@ -83,7 +84,7 @@ fn with_store(place: &Place, action: impl FnOnce(&Store) -> Result<String, Strin
     let loaded = load_or_refuse(&file)?;
     let Some(folder) = objects_folder(&loaded.settings) else {
         return fail(&format!(
-            "{} has no cache that this command can read: it needs `cache: {{ engine: objects }}`",
+            "{} has no cache on disk: an edge or a ground has one, without `cache: off` and `cache.parent`",
             file.display()
         ));
     };
@@ -116,18 +117,17 @@ fn list(store: &Store, host: Option<&HostName>) -> Result<String, String> {
     let mut bytes = 0;
     let listed = store.list(|one| {
         let head = one.head;
-        if head.kind != Kind::Object || !host.is_none_or(|host| is_of(&head.url, host)) {
+        if head.kind == Kind::Varies || !host.is_none_or(|host| is_of(&head.url, host)) {
             return;
         }
         bytes += one.disk_bytes;
         let left_s = head.life.lifetime_s.saturating_sub(head.life.age_at_s(now_s));
         let fresh = if left_s == 0 || head.life.always_validate { "stale".to_owned() } else { format!("{left_s} s") };
-        rows.push(vec![
-            head.status.to_string(),
-            head.length.to_string(),
-            fresh,
-            printable(String::from_utf8_lossy(&head.url)),
-        ]);
+        let length = match head.kind {
+            Kind::Slices => format!("{} of {}", one.stored_bytes, head.length),
+            Kind::Object | Kind::Varies => head.length.to_string(),
+        };
+        rows.push(vec![head.status.to_string(), length, fresh, shown(&head.url)]);
     });
     listed.map_err(|error| format!("the store cannot be read: {error}"))?;
     rows.sort_by(|one, other| one.last().cmp(&other.last()));
@@ -135,10 +135,16 @@ fn list(store: &Store, host: Option<&HostName>) -> Result<String, String> {
     Ok(format!("{}{} responses, {bytes} bytes on disk\n", table(&header, &rows, width()), rows.len()))
 }
 
+/// Returns a URL as the client requests it, and says if the response is the smaller variant of an image.
+fn shown(url: &[u8]) -> String {
+    let (url, is_variant) = client_url(url);
+    printable(String::from_utf8_lossy(&url)) + if is_variant { " (WebP)" } else { "" }
+}
+
 fn remove(store: &Store, meant: &Meant) -> Result<String, String> {
     let url = meant.url.as_deref().map(normal).transpose()?;
     let removed = store.purge(|stored| match (&url, &meant.host) {
-        (Some(url), _) => stored == url.as_bytes(),
+        (Some(url), _) => client_url(stored).0 == url.as_bytes(),
         (None, Some(host)) => is_of(stored, host),
         (None, None) => meant.all,
     });
@@ -154,7 +160,11 @@ fn verify(store: &Store) -> Result<String, String> {
         0 => String::new(),
         count => format!(", {count} could not be read: look at the disk"),
     };
-    Ok(format!("{} files are whole, {} were torn and are removed{unreadable}\n", found.good, found.removed))
+    let blocks = match found.blocks {
+        0 => String::new(),
+        count => format!(", {count} torn blocks are removed"),
+    };
+    Ok(format!("{} files are whole, {} were torn and are removed{blocks}{unreadable}\n", found.good, found.removed))
 }
 
 /// Returns a URL as it is stored: with a lower-case host, and without the default port and the fragment.
@@ -177,6 +187,8 @@ fn is_of(url: &[u8], host: &HostName) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use object_store::{Body, Head, Name};
+
     use super::*;
 
     #[test]
@@ -204,5 +216,31 @@ mod tests {
         ] {
             assert_eq!(is_of(url.as_bytes(), &host), expected, "{url}");
         }
+    }
+
+    #[test]
+    fn an_object_in_blocks_is_listed_and_verified_by_its_blocks() {
+        use std::os::unix::fs::FileExt;
+
+        let folder = std::env::temp_dir().join(format!("longhaul-cache-{}", std::process::id()));
+        let options = Options { folder: folder.clone(), max_bytes: 64 << 20, hot_bytes: 0 };
+        let store = Store::open(&options).unwrap();
+        let key = Name::of_url(b"http", b"www.example.org", b"/a").key;
+        let marker = Head::varies(b"http://www.example.org/a", &[]);
+        let head = Head { kind: Kind::Slices, status: 200, length: 3 << 20, ..marker };
+        let object = store.begin_slices(key, head).unwrap();
+        let Body::Slices(slices) = &object.body else { panic!("no blocks") };
+        store.write_slices(key, slices, 0).unwrap().append(&vec![7; 1 << 20]).unwrap();
+        let listed = list(&store, None).unwrap();
+        assert!(listed.contains("1048576 of 3145728") && listed.contains("1 responses"), "{listed}");
+        let whole = "1 files are whole, 0 were torn and are removed";
+        assert_eq!(verify(&store).unwrap(), format!("{whole}\n"));
+        let name = key.to_string();
+        let file = std::fs::OpenOptions::new().write(true).open(folder.join(&name[..2]).join(&name)).unwrap();
+        file.write_all_at(&[0; 100], 1 << 19).unwrap();
+        assert_eq!(verify(&store).unwrap(), format!("{whole}, 1 torn blocks are removed\n"));
+        let listed = list(&store, None).unwrap();
+        assert!(listed.contains("0 of 3145728"), "{listed}");
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -123,7 +123,10 @@ pub fn main() -> ExitCode {
         Command::Host(arguments) => host::command(&arguments),
         Command::Pair(arguments) => pair::command(&arguments),
         Command::Generate(arguments) => generate::command(&arguments),
-        Command::Filters => print(&FILTERS.iter().flat_map(|filter| [filter.name, "\n"]).collect::<String>()),
+        Command::Filters => {
+            let modules = FILTERS.iter().filter(|filter| !filter.is_native_only);
+            print(&modules.flat_map(|filter| [filter.name, "\n"]).collect::<String>())
+        }
         Command::Bound(arguments) => run::bound_command(&arguments),
         Command::Companion(arguments) => run::companion_command(&arguments),
     };

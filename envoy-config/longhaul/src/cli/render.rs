@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use longhaul_config::{Acme, Cache, Loaded};
 use longhaul_derive::{HostFacts, derive};
-use longhaul_render::{ControlPlane, Gateway, GatewayError, NearSockets, ProgramSockets, RenderedTree, gateway};
+use longhaul_render::{
+    ControlPlane, Gateway, GatewayError, NearSockets, OBJECTS_FILE, ProgramSockets, RenderedTree, gateway,
+};
 
 use super::{ConfigFile, Outcome, REFUSED, access_log, fail, load_or_refuse, print};
 use crate::run::{Destination, Generation, Level, RunContext, SERVICE_FOLDER, filters, native_place, say, write_tree};
@@ -115,8 +117,18 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         say(
             Level::Warning,
             &format!(
-                "{}, set by `cache.dir`, does not exist on this machine. Create it where Envoy runs, writable for Envoy. Without it Envoy starts and caches nothing. `longhaul run` creates it",
+                "{}, set by `cache.dir`, does not exist on this machine. Create it where longhaul-objects runs, writable for it. Without it, nothing is cached. `longhaul run` creates it",
                 dir.display()
+            ),
+        );
+    }
+    if generation.settings.cache.is_on_disk() {
+        let config = root.join(OBJECTS_FILE);
+        say(
+            Level::Warning,
+            &format!(
+                "`longhaul run` caches objects. Without it, start `longhaul-objects {}` beside Envoy",
+                config.display()
             ),
         );
     }

@@ -2,13 +2,12 @@
 
 use std::time::SystemTime;
 
-use cache_admission::Admit;
 use http_semantics::Fields;
-use http_semantics::shareable::{Purpose, shareable};
-use longhaul_config::{Cache, CacheEngine};
+use longhaul_config::Cache;
+use object_rules::storable;
 use serde::Serialize;
 
-/// The verdict of Envoy's cache on a response.
+/// The verdict of the cache on a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct CacheFate {
     /// The seconds for which the cache may serve the response. None: it is never stored.
@@ -22,33 +21,36 @@ pub(crate) struct CacheFate {
 }
 
 impl CacheFate {
-    /// Returns the verdict for a request without cookies or credentials. Returns None if Envoy has no cache of its own.
-    pub(super) fn of(cache: &Cache, response: &Fields<'_>, now: SystemTime) -> Option<Self> {
-        let Cache::Disk { engine: CacheEngine::Envoy { admit, .. }, .. } = cache else { return None };
-        // `Learned` learns from the first response and stores the second. `First` stores the first.
-        let (nth, number) = match admit {
-            Admit::Learned => ("third", 3),
-            Admit::First => ("second", 2),
-        };
-        Some(match shareable(Purpose::Cache, &Fields::default(), response, now) {
-            Ok(fresh) => {
-                let cookies = if fresh.public { "also" } else { "but not" };
-                Self {
-                    fresh_s: Some(fresh.left),
-                    served_from_request: Some(number),
-                    reason: None,
-                    explanation: format!(
-                        "served from the cache from the {nth} request on, for {} s, {cookies} to clients with a cookie",
-                        fresh.left
-                    ),
-                }
+    /// Returns the verdict for a request for `path` without cookies or credentials. Returns None if the box has no cache.
+    pub(super) fn of(cache: &Cache, path: &str, response: &Fields<'_>, now: SystemTime) -> Option<Self> {
+        if !cache.is_on_disk() {
+            return None;
+        }
+        let now_s = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let request: Fields<'_> = [(&b":path"[..], path.as_bytes())].into_iter().collect();
+        let life = match storable(&request, response, now_s, 0) {
+            Ok(life) => life,
+            Err(why) => {
+                return Some(Self {
+                    fresh_s: None,
+                    served_from_request: None,
+                    reason: Some(why.as_str()),
+                    explanation: format!("never cached ({}): {}", why.as_str(), why.explanation()),
+                });
             }
-            Err(why) => Self {
-                fresh_s: None,
-                served_from_request: None,
-                reason: Some(why.as_str()),
-                explanation: format!("never cached ({}): {}", why.as_str(), why.sentence()),
-            },
+        };
+        let left_s = life.lifetime_s.saturating_sub(life.initial_age_s);
+        let cookies = if life.public { "also" } else { "but not" };
+        let fresh_s = (left_s > 0 && !life.always_validate).then_some(left_s);
+        let how = match fresh_s {
+            Some(left_s) => format!("served from the cache from the second request on, for {left_s} s"),
+            None => "cached, and the origin validates it at each request".to_owned(),
+        };
+        Some(Self {
+            fresh_s,
+            served_from_request: fresh_s.map(|_| 2),
+            reason: None,
+            explanation: format!("{how}, {cookies} for clients with a cookie"),
         })
     }
 }
@@ -58,29 +60,23 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    fn of(admit: Admit, headers: &[(&str, &str)]) -> CacheFate {
-        let size = longhaul_config::units::Bytes(1 << 20);
-        let cache = Cache::Disk {
-            dir: PathBuf::from("/x"),
-            size,
-            engine: CacheEngine::Envoy { admit, plain_fields: Vec::new() },
-        };
-        let fields =
-            [(":status", "200")].iter().chain(headers).map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        CacheFate::of(&cache, &fields.collect(), SystemTime::UNIX_EPOCH).unwrap()
-    }
-
     #[test]
-    fn a_response_is_served_from_the_third_request_on_or_never_with_the_reason() {
-        let learned = of(Admit::Learned, &[("cache-control", "max-age=60")]);
-        assert_eq!((learned.fresh_s, learned.served_from_request, learned.reason), (Some(60), Some(3), None));
-        assert!(learned.explanation.contains("third request on, for 60 s, but not"), "{}", learned.explanation);
-        let first = of(Admit::First, &[("cache-control", "public, max-age=60")]);
-        assert_eq!(first.served_from_request, Some(2));
-        assert!(first.explanation.contains("also to clients with a cookie"), "{}", first.explanation);
-        let never = of(Admit::Learned, &[("cache-control", "max-age=60"), ("set-cookie", "a=b")]);
-        assert_eq!((never.fresh_s, never.reason), (None, Some("set_cookie")));
-        assert!(never.explanation.contains("sets a cookie"), "{}", never.explanation);
-        assert_eq!(CacheFate::of(&Cache::Off, &Fields::default(), SystemTime::UNIX_EPOCH), None);
+    fn the_program_serves_the_second_request_or_validates_or_says_why_not() {
+        let size = longhaul_config::units::Bytes(1 << 20);
+        let cache = Cache::Disk { dir: PathBuf::from("/x"), size, plain_fields: Vec::new(), is_assumed: false };
+        let of = |path: &str, headers: &[(&str, &str)]| {
+            let all = [(":status", "200")].iter().chain(headers);
+            let fields = all.map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+            CacheFate::of(&cache, path, &fields, SystemTime::UNIX_EPOCH).unwrap()
+        };
+        let fresh = of("/", &[("cache-control", "max-age=60, public")]);
+        assert_eq!((fresh.fresh_s, fresh.served_from_request, fresh.reason), (Some(60), Some(2), None));
+        assert!(fresh.explanation.contains("second request on, for 60 s, also for"), "{}", fresh.explanation);
+        let checked = of("/", &[("cache-control", "no-cache"), ("etag", "\"a\"")]);
+        assert_eq!((checked.fresh_s, checked.served_from_request), (None, None));
+        assert!(checked.explanation.starts_with("cached, and the origin validates it"), "{}", checked.explanation);
+        let never = of("/", &[("cache-control", "max-age=60, private")]);
+        assert_eq!(never.reason, Some("private"));
+        assert_eq!(CacheFate::of(&Cache::Off, "/", &Fields::default(), SystemTime::UNIX_EPOCH), None);
     }
 }

@@ -8,7 +8,11 @@ use longhaul_observe::report::CacheFault;
 
 use super::disk_space;
 use super::error::RunError;
+use super::log::Level;
+use super::say;
 
+/// The part of the disk that a cache may take which the file does not mention: one in so many.
+const ASSUMED_PART: u64 = 10;
 /// A smaller cache is of no use.
 const LEAST: Bytes = Bytes(64 << 20);
 
@@ -17,6 +21,8 @@ const LEAST: Bytes = Bytes(64 << 20);
 pub(super) struct FittedCache {
     /// The cache of the file.
     pub(super) configured: Cache,
+    /// The one in force, if the file does not mention a cache.
+    assumed: Option<Cache>,
     /// The reason why the one in force is smaller, or off.
     pub(super) fault: Option<CacheFault>,
 }
@@ -25,6 +31,10 @@ impl FittedCache {
     /// Makes the cache of `settings` as large as the machine allows, and its folder.
     pub(super) fn of(settings: &mut Settings) -> Self {
         let configured = settings.cache.clone();
+        if configured.is_assumed() {
+            settings.cache = assumed(&configured);
+            return Self { configured, assumed: Some(settings.cache.clone()), fault: None };
+        }
         let fault = prepare(&configured).err().and_then(|error| {
             let Cache::Disk { dir, size, .. } = &mut settings.cache else { return None };
             let fitting = Some(&error).and_then(fitting).filter(|_| make(dir).is_ok());
@@ -35,7 +45,7 @@ impl FittedCache {
             }
             Some(fault)
         });
-        Self { configured, fault }
+        Self { configured, assumed: None, fault }
     }
 
     /// Takes the cache over for the next `settings`. A cache that is in force already stays, however full its disk is. One
@@ -45,8 +55,13 @@ impl FittedCache {
     /// The file wants another cache, and the machine has no room for it.
     pub(super) fn again(&self, settings: &mut Settings) -> Result<Self, RunError> {
         if settings.cache != self.configured {
-            prepare(&settings.cache)?;
-            return Ok(Self { configured: settings.cache.clone(), fault: None });
+            if !settings.cache.is_assumed() {
+                prepare(&settings.cache)?;
+            }
+            return Ok(Self::of(settings));
+        }
+        if let Some(assumed) = &self.assumed {
+            settings.cache = assumed.clone();
         }
         Ok(if self.fault.is_none() { self.clone() } else { Self::of(settings) })
     }
@@ -55,6 +70,29 @@ impl FittedCache {
     pub(super) fn is_mended(&self) -> bool {
         self.fault.is_some() && prepare(&self.configured).is_ok()
     }
+}
+
+/// Returns the cache of a box whose file does not mention one: at most a tenth of the disk, and none without a place for it.
+fn assumed(cache: &Cache) -> Cache {
+    let Cache::Disk { dir, size, .. } = cache else { return Cache::Off };
+    let sized = |size| {
+        let mut sized = cache.clone();
+        if let Cache::Disk { size: own, .. } = &mut sized {
+            *own = size;
+        }
+        sized
+    };
+    let share = disk_space::of_disk(dir).map_or(Bytes(0), |disk| Bytes(disk.0 / ASSUMED_PART)).min(*size);
+    let cache = sized(share);
+    let fitted = match prepare(&cache) {
+        Ok(()) if share >= LEAST => return cache,
+        Ok(()) => Err(format!("a tenth of the disk is less than {LEAST}")),
+        Err(why) => fitting(&why).filter(|_| make(dir).is_ok()).map(sized).ok_or_else(|| why.to_string()),
+    };
+    fitted.unwrap_or_else(|why| {
+        say(Level::Info, &format!("no cache: {why}. To have one, write `cache: {{ dir: FOLDER }}` into the file"));
+        Cache::Off
+    })
 }
 
 /// Returns the size of a cache that leaves half of the room to others.
@@ -132,6 +170,34 @@ mod tests {
         let mut next = settings(&file, "64mib");
         assert_eq!(fitted.again(&mut next).unwrap().fault, None);
         assert_ne!(next.cache, Cache::Off);
+    }
+
+    #[test]
+    fn a_cache_that_the_file_does_not_mention_takes_a_tenth_of_the_disk_or_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let unwritten = |dir: &Path, size| {
+            let mut settings = settings(dir, size);
+            if let Cache::Disk { is_assumed, .. } = &mut settings.cache {
+                *is_assumed = true;
+            }
+            settings
+        };
+        let mut large = unwritten(folder.path(), "900tib");
+        let fitted = FittedCache::of(&mut large);
+        let Cache::Disk { size, .. } = large.cache.clone() else { panic!("no cache") };
+        let disk = disk_space::of_disk(folder.path()).unwrap();
+        assert!(size.0 <= disk.0 / ASSUMED_PART && fitted.fault.is_none(), "{size}");
+
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let mut broken = unwritten(&file, "64mib");
+        let without = FittedCache::of(&mut broken);
+        assert_eq!((broken.cache.clone(), without.fault.clone(), without.is_mended()), (Cache::Off, None, false));
+        for (fitted, dir, in_force) in [(fitted, folder.path(), large.cache), (without, file.as_path(), Cache::Off)] {
+            let mut same = unwritten(dir, if in_force == Cache::Off { "64mib" } else { "900tib" });
+            assert_eq!(fitted.again(&mut same).unwrap(), fitted);
+            assert_eq!(same.cache, in_force, "a reload changes nothing");
+        }
     }
 
     #[test]

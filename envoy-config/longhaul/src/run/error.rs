@@ -39,7 +39,7 @@ pub(crate) enum RunError {
     },
     /// The disk is smaller than the cache. Once it is full, Envoy aborts the responses that it caches.
     #[error(
-        "`cache.size` is {size}, and the disk of {}, set by `cache.dir`, has {room} free. On a full disk, responses break off. Write a smaller size, or another folder",
+        "`cache.size` is {size}, and the disk of {}, set by `cache.dir`, has {room} free. On a full disk, nothing more is cached. Write a smaller size, or another folder",
         path.display()
     )]
     CacheTooLarge {

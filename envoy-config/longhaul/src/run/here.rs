@@ -16,7 +16,7 @@ use super::envoy;
 use super::error::RunError;
 use super::generation::{Generation, RunContext};
 use super::locate::{self, Overridden, local_addresses, locate};
-use super::preflight::{fewer_urls, too_few_files};
+use super::preflight::too_few_files;
 use super::private::{ADMIN, DNS_METRICS, TOLD};
 use super::{disk_space, ports, service_user, state, watches};
 
@@ -68,7 +68,7 @@ pub(crate) fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) ->
         facts.extend(foreign.map(|error| Fact::contradicts(Some(error.key()), error)));
     }
     facts.extend(rendering(loaded).err().map(|error| Fact::contradicts(None, &error)));
-    if let Cache::Disk { dir, size, .. } = &settings.cache {
+    if let Cache::Disk { dir, size, is_assumed: false, .. } = &settings.cache {
         facts.extend(disk_space::refusal(dir, *size).map(|error| {
             let key = if matches!(error, RunError::CacheTooLarge { .. }) { "cache.size" } else { "cache.dir" };
             Fact::advises(Some(key), format!("{error}. A run starts with a smaller cache, or without one"))
@@ -80,7 +80,6 @@ pub(crate) fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) ->
     facts.extend(unsteered_names(settings));
     facts.extend(parents_on_this_box(settings, &local_addresses()));
     facts.extend(too_few_files(settings).map(|text| Fact::advises(Some("limits.connections"), text)));
-    facts.extend(fewer_urls(settings, &derived.capacity).map(|text| Fact::advises(Some("limits.urls"), text)));
     facts.extend(readable_keys(settings));
     facts.extend(service_user::unreadable(loaded).into_iter().map(|(key, text)| Fact::advises(key, text)));
     facts

@@ -118,7 +118,7 @@ pub(crate) fn locate(overridden: &Overridden) -> Result<Located, LocateError> {
 /// A filter that `settings` need is missing.
 pub(crate) fn filters(settings: &Settings) -> Result<FilterPaths, LocateError> {
     let mut found = FilterPaths::new();
-    for filter in FILTERS {
+    for filter in FILTERS.iter().filter(|filter| !filter.is_native_only) {
         match find(&Lookup::filter(filter), None) {
             Ok(path) => drop(found.insert(filter.name, path)),
             Err(error) if (filter.needed)(settings) => return Err(error),
@@ -154,7 +154,7 @@ pub(crate) fn objects(settings: &Settings, overridden: Option<&Path>) -> Result<
         option: Some("objects"),
         variable: "LONGHAUL_OBJECTS".to_owned(),
     };
-    may_be_missing(&lookup, overridden, settings.cache.is_a_program())
+    may_be_missing(&lookup, overridden, settings.cache.is_on_disk() && !settings.cache.is_assumed())
 }
 
 fn may_be_missing(lookup: &Lookup, overridden: Option<&Path>, needed: bool) -> Result<Option<PathBuf>, LocateError> {

@@ -58,7 +58,7 @@ impl MetricsServer {
     /// Starts, stops or replaces the server, as the settings want. `envoy` is the process of Envoy, and `problems` are
     /// those that stand. Call it often.
     pub(super) fn tend(&mut self, settings: &Settings, envoy: Option<u32>, problems: Vec<ProblemKind>) {
-        let caches_objects = settings.cache.is_a_program();
+        let caches_objects = settings.cache.is_on_disk();
         let facts = Facts { serves_dns: settings.listen.dns.is_some(), caches_objects, envoy, problems };
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
         if let Some(socket) = self.server.tend(settings.listen.metrics, own_names(settings), &self.pages) {

@@ -19,6 +19,7 @@ mod engine;
 mod envoy;
 mod error;
 mod events;
+mod former_cache;
 mod generation;
 mod ground_reports;
 mod health;

@@ -95,13 +95,6 @@ fn is_pending(host: &serde_json::Value) -> bool {
     host.pointer("/health_status/pending_active_hc").is_some()
 }
 
-/// Returns the number of URLs that Envoy's cache remembers. None if Envoy does not report it or has no cache.
-pub(super) fn remembered_urls(admin: &Endpoint) -> Option<u64> {
-    let text = stats(admin, "cache_sessions_entries")?;
-    let (_, urls) = text.lines().find_map(|line| line.rsplit_once(": "))?;
-    urls.trim().parse().ok()
-}
-
 /// Envoy's counters of its configuration files. Clusters count queries of the ground's address under the same names;
 /// those are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

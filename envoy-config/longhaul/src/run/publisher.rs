@@ -104,6 +104,7 @@ mod tests {
                 dns: None,
                 admin: Endpoint::Unix("admin.sock".into()),
                 dns_metrics: None,
+                objects_metrics: None,
                 metrics: None,
                 status: None,
             },

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use longhaul_observe::Endpoint;
 use longhaul_observe::report::ChildReport;
 use longhaul_render::{IMAGES_FILE, OBJECTS_FILE, ProgramSockets, RenderedTree};
 
@@ -71,6 +72,11 @@ impl SideProgram {
     /// Returns true while its process has started and does not respond yet.
     pub(super) fn is_starting(&mut self) -> bool {
         self.running.as_mut().is_some_and(|(service, _)| service.is_running() && !service.responds())
+    }
+
+    /// Returns the socket of its counters. None if it was not found.
+    pub(super) fn metrics(&self) -> Option<Endpoint> {
+        self.found.as_ref().map(|(_, sockets)| Endpoint::Unix(sockets.metrics.clone()))
     }
 
     /// Returns its processes.

@@ -27,13 +27,14 @@ impl Run {
         self.watch.follow(&self.generation.inputs);
         self.tend_health();
         let failed = |name: &str, error: io::Error| RunError::Start(format!("cannot start {name}: {error}"));
+        // They respond sooner than Envoy, so the first requests do not pass them by.
+        self.tend_side_programs();
         self.envoy.start(&self.generation).map_err(|error| failed("Envoy", error))?;
         if !self.wait_for("Envoy", |run| run.envoy.is_ready())? {
             return Ok(false);
         }
         self.envoy.tend(&self.generation);
         self.refuse_half_started()?;
-        self.tend_side_programs();
         // CoreDNS comes second: it does not steer clients to a proxy that does not respond, and would retry only after
         // a while.
         self.dns.start().map_err(|error| failed("CoreDNS", error))?;

@@ -5,8 +5,7 @@ use std::process;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use longhaul_config::{AccessLog, Cache, Loaded};
-use longhaul_derive::Reasoned;
+use longhaul_config::{AccessLog, Loaded};
 use longhaul_observe::Endpoint;
 use longhaul_observe::compare::Compared;
 use longhaul_observe::measure::{Noticed, Silent};
@@ -21,10 +20,10 @@ use super::client_names::ClientNames;
 use super::compare_watch::CompareWatch;
 use super::debounce::Debounce;
 use super::diagnosis::{Diagnosis, Refusals};
-use super::disk_space::too_much_deleted;
 use super::envoy::Envoy;
 use super::error::RunError;
 use super::events::{Event, FileWatch, Stop, forward_signals};
+use super::former_cache;
 use super::generation::{COREFILE, Generation, RENEWALS, RunContext};
 use super::ground_reports::GroundReports;
 use super::health::{HealthServer, Phase, Vitals};
@@ -35,9 +34,9 @@ use super::log::{Dialect, Form, Level, RecentPages};
 use super::metrics_page::MetricsServer;
 use super::notify::ServiceManager;
 use super::ports;
-use super::preflight::{fewer_urls, refuse, too_few_files};
+use super::preflight::{refuse, too_few_files};
 use super::private::{ADMIN, DNS_METRICS, PrivateFolder, TOLD};
-use super::probe::{ground_in_use, link_is_up, remembered_urls};
+use super::probe::{ground_in_use, link_is_up};
 use super::problem_watch::{ProblemWatch, Tell};
 use super::publisher::{Publisher, now};
 use super::resolvers::ResolverWatch;
@@ -84,6 +83,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         .and_then(|()| FileWatch::new(sender.clone()).map_err(|error| error.to_string()))
         .map_err(RunError::System)?;
     let mut loaded = ports::on_this_machine(loaded, None);
+    former_cache::clear(&loaded.settings.cache);
     let cache = FittedCache::of(&mut loaded.settings);
     let wanted = ports::wanted(&loaded.settings);
     refuse(ports::check_patiently(&wanted))?;
@@ -188,11 +188,10 @@ fn say_shortages(generation: &Generation, machine: &RunContext, has_programs: [b
     };
     let settings = &generation.settings;
     let images_stay = generation.derived.images.on && machine.images.is_none();
-    let caches_objects = settings.cache.is_a_program();
+    let caches_objects = settings.cache.is_on_disk();
     let nothing_cached = caches_objects && machine.objects.is_none();
     let shortages = [
         too_few_files(settings),
-        fewer_urls(settings, &generation.derived.capacity),
         images_stay.then(|| format!("images stay as their origins send them: {}", why(has_images, "longhaul-images"))),
         nothing_cached.then(|| format!("nothing is cached: {}", why(has_objects, "longhaul-objects"))),
     ];
@@ -322,7 +321,6 @@ impl Run {
             if due && !self.envoy.is_taking_over() {
                 let again = self.look();
                 self.manager.reloaded();
-                self.exchange_full_envoy();
                 settling.looked();
                 looked_at = Instant::now();
                 if again {
@@ -469,29 +467,6 @@ impl Run {
         }
     }
 
-    /// Replaces an Envoy whose cache remembers too many URLs, or holds too many deleted bytes. The cache keeps a note of
-    /// every requested URL, and an open file of every cached one. They must not fill the heap, the limit of open files, or
-    /// the disk.
-    fn exchange_full_envoy(&mut self) {
-        let Cache::Disk { dir, size, .. } = &self.generation.settings.cache else { return };
-        let Some(admin) = self.envoy.admin() else { return };
-        if self.envoy.is_being_exchanged() {
-            return;
-        }
-        let Reasoned { value: most, reason } = &self.generation.derived.capacity.urls;
-        let urls = remembered_urls(admin)
-            .filter(|urls| *urls > u64::from(*most))
-            .map(|urls| format!("Envoy's cache remembers {urls} different URLs, of at most {most} ({reason})"));
-        let deleted = || too_much_deleted(self.envoy.report().pid?, dir, *size);
-        if let Some(why) = urls.or_else(deleted) {
-            say(
-                Level::Info,
-                &format!("{why}: another Envoy takes over, and the present one ends when its connections have"),
-            );
-            self.envoy.replace();
-        }
-    }
-
     fn report(&self) -> RunReport {
         let private = &self.state.private;
         let pid = process::id();
@@ -508,6 +483,7 @@ impl Run {
             changes: self.applied.changes,
             refused: self.last_refusal.clone().map(|refusal| Refusal { standing: self.refusal.is_some(), ..refusal }),
             listen: report::Sockets {
+                objects_metrics: self.objects.metrics().filter(|_| self.generation.settings.cache.is_on_disk()),
                 metrics: self.metrics_page.socket(),
                 status: self.status_page.socket(),
                 ..report::Sockets::of(&self.generation.settings, private.admin(), private.dns_metrics())

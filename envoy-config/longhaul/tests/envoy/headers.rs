@@ -134,8 +134,8 @@ fn failures_of_an_origin_are_said_in_one_line() {
     }
 }
 
-/// Each inner hop has room for the fields that the outer hop adds. The hop `fetch`, which fills the cache, lacked it:
-/// every second request was refused, and the object was never stored.
+/// Each inner hop has room for the fields that the outer hop adds. The hop `fetch` lacked it, when requests
+/// filled the cache through it: every second request was refused, and the object was never stored.
 #[test]
 fn a_request_with_many_fields_and_one_just_below_the_limit_is_served_and_cached() {
     let mut config = Config::new("cache: { dir: DIR, size: 64mib }\n");

@@ -13,7 +13,6 @@
 
 mod support;
 
-mod admission;
 mod bodies;
 mod cache;
 mod challenges;

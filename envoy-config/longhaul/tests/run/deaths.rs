@@ -1,11 +1,8 @@
 //! Longhaul starts dead children again, and reports it to the operator.
 
 use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-use std::thread;
 
 use rustix::fs::{XattrFlags, setxattr};
 use rustix::process::Signal;
@@ -49,80 +46,6 @@ fn a_child_that_keeps_dying_is_started_ever_more_slowly() {
         run.says(&format!("starting it again in {wait} ms"));
     }
     assert!(host.page_is_rewritten(), "Envoy has nothing to do with it");
-}
-
-#[test]
-fn an_envoy_whose_cache_remembers_too_many_urls_is_exchanged_once_and_not_one_request_is_lost() {
-    let Some(host) = Host::new() else { return };
-    // At first sight, so that every URL enters the cache.
-    let config = host.config().replace("size: 16mib", "size: 16mib, admit: first");
-    host.write("longhaul.yaml", &(config + "limits: { urls: 100 }\ntransport: { drain_time: 1s }\n"));
-    let run = host.start();
-    let first = run.child_named("envoy").unwrap();
-    let ask = |from: u32| (from..from + 80).filter(|n| host.get(8080, &format!("/{n}")).is_empty()).count();
-    assert_eq!(ask(0), 0);
-    run.signal(Signal::HUP);
-    run.says("checking the files");
-    assert_eq!(run.child_named("envoy"), Some(first), "80 are not too many");
-    assert_eq!(ask(100), 0);
-    run.signal(Signal::HUP);
-    run.says("of at most 100 (`limits.urls`): another Envoy takes over");
-    eventually("another Envoy", || run.child_named("envoy") != Some(first));
-    let second = run.child_named("envoy");
-    let mut lost = 0;
-    eventually("the first one has ended", || {
-        lost += ask(200);
-        !is_alive(first)
-    });
-    assert_eq!(lost, 0);
-    // What the first one remembered is not held against the second.
-    run.signal(Signal::HUP);
-    eventually("it has looked again", || run.log().matches("checking the files").count() == 3);
-    assert_eq!(ask(200), 0);
-    assert_eq!(run.child_named("envoy"), second, "{}", run.log());
-}
-
-/// Serves a cacheable body of 1 MiB under every path, for as long as the test's process lives.
-fn serve_large(address: SocketAddr) {
-    let listener = TcpListener::bind(address).unwrap();
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            thread::spawn(move || respond_large(&stream));
-        }
-    });
-}
-
-fn respond_large(mut stream: &TcpStream) {
-    let head = "HTTP/1.1 200 OK\r\ncache-control: max-age=3600\r\ncontent-type: application/octet-stream\r\n\
-                content-length: 1048576\r\n\r\n";
-    for line in BufReader::new(stream).lines().map_while(Result::ok) {
-        if line.is_empty() {
-            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&vec![b'a'; 1 << 20]));
-        }
-    }
-}
-
-#[test]
-fn an_envoy_whose_deleted_cache_files_take_much_of_the_disk_is_exchanged() {
-    let Some(host) = Host::new() else { return };
-    let config = host.config().replace("size: 16mib", "size: 16mib, admit: first");
-    let config = config
-        .replace(&format!("example.test: {}:8081,", host.address), &format!("example.test: {}:8082,", host.address));
-    host.write("longhaul.yaml", &(config + "transport: { drain_time: 1s }\n"));
-    serve_large(host.socket(8082));
-    let run = host.start();
-    let first = run.child_named("envoy");
-    let ask = |from: u32, to: u32| (from..to).filter(|n| host.get(8080, &format!("/{n}")).len() != 1 << 20).count();
-    // The cache holds these, or its deleted files are few.
-    assert_eq!(ask(0, 40), 0);
-    run.signal(Signal::HUP);
-    run.says("checking the files");
-    assert_eq!(run.child_named("envoy"), first);
-    assert_eq!(ask(40, 110), 0);
-    run.signal(Signal::HUP);
-    run.says("of deleted files of its cache of 16mib open");
-    eventually("another Envoy", || run.child_named("envoy") != first);
-    assert_eq!(ask(110, 115), 0);
 }
 
 /// The attribute of a file with `CAP_NET_BIND_SERVICE` (`struct vfs_cap_data` of linux/capability.h, version 2).

@@ -15,7 +15,12 @@ use crate::support::{Host, PATIENCE, listing, skip};
 #[test]
 fn it_says_ready_once_with_every_socket_and_serves_pages_and_names_from_then_on() {
     let Some(host) = Host::new() else { return };
+    // A file of the cache that earlier releases had.
+    fs::create_dir(host.path("cache")).unwrap();
+    fs::write(host.path("cache/cache-123"), "a").unwrap();
     let run = host.start();
+    assert!(run.log().contains("removed the cache of an earlier release, 1 files, from "), "{}", run.log());
+    assert!(!host.path("cache/cache-123").exists());
     let at = host.address;
     assert_eq!(run.ready, format!("ready http={at}:8080 dns={at}:1053 metrics={at}:9153\n"));
     assert!(host.page_is_rewritten());

@@ -112,6 +112,7 @@ fn a_remote_without_a_listening_dns_starts_and_serves_no_names() {
              link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\n\
              proxy: {{ addresses: [{at}] }}\n\
              listen: {{ http: {at}:8080, tls: off, dns: off, metrics: {at}:9153, intercept: none }}\n\
+             cache: off\n\
              split: {{ peer: \"127.0.0.2:8443\", cert: {files}/pep.pem, key: {files}/pep.key, ca: {files}/pep.pem }}\n"
         ),
     );

@@ -12,7 +12,7 @@ fn ctrl_c_ends_both_children_frees_the_ports_and_leaves_no_shared_memory() {
     let Some(host) = Host::new() else { return };
     let mut run = host.start();
     let children = run.children();
-    assert_eq!(children.len(), 2);
+    assert!(children.len() >= 2, "Envoy, CoreDNS, and longhaul-objects where it was built");
     let memory = host.shared_memory().unwrap();
     run.signal(Signal::INT);
     assert_eq!(run.wait().code(), Some(0));

@@ -32,7 +32,6 @@ struct Programs {
     envoy: PathBuf,
     coredns: PathBuf,
     filter: PathBuf,
-    cache_admission: PathBuf,
     name_budget: PathBuf,
 }
 
@@ -42,7 +41,6 @@ impl Programs {
             envoy: find("LONGHAUL_ENVOY", "envoy")?,
             coredns: find("LONGHAUL_COREDNS", "coredns")?,
             filter: find("LONGHAUL_URL_REWRITE", "url_rewrite.wasm")?,
-            cache_admission: find("LONGHAUL_CACHE_ADMISSION", "cache_admission.wasm")?,
             name_budget: find("LONGHAUL_NAME_BUDGET", "name_budget.wasm")?,
         })
     }
@@ -177,7 +175,6 @@ impl Host {
             .env("LONGHAUL_ENVOY", &self.programs.envoy)
             .env("LONGHAUL_COREDNS", &self.programs.coredns)
             .env("LONGHAUL_URL_REWRITE", &self.programs.filter)
-            .env("LONGHAUL_CACHE_ADMISSION", &self.programs.cache_admission)
             .env("LONGHAUL_NAME_BUDGET", &self.programs.name_budget)
             .stdin(Stdio::null());
         command

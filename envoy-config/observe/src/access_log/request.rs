@@ -2,9 +2,10 @@
 
 use http_semantics::authority;
 use longhaul_config::Host;
+use object_rules::Outcome;
 use serde::{Deserialize, Serialize};
 
-/// The flag of Envoy for a response from its cache.
+/// The flag of Envoy for a response from the former cache, in lines of earlier releases.
 const FROM_CACHE: &str = "RFCF";
 
 /// A request or a connection, as Envoy logged it at its end.
@@ -36,6 +37,9 @@ pub(super) struct Request {
     pub bytes_up: u64,
     /// True if the cache served it.
     pub from_cache: bool,
+    /// How longhaul-objects served it. None if it did not.
+    #[serde(serialize_with = "label")]
+    pub cache: Option<Outcome>,
     /// The response flags of Envoy, `-` for none.
     pub flags: String,
     /// The reason for the status, in Envoy's words.
@@ -99,6 +103,14 @@ struct Fields {
     #[serde(default)]
     left: String,
     bail_out: Option<String>,
+    #[serde(default)]
+    cache: String,
+}
+
+/// Writes the label of an outcome.
+#[expect(clippy::trivially_copy_pass_by_ref, clippy::ref_option, reason = "serde passes a reference")]
+fn label<S: serde::Serializer>(outcome: &Option<Outcome>, to: S) -> Result<S::Ok, S::Error> {
+    outcome.map(Outcome::as_str).serialize(to)
 }
 
 impl Request {
@@ -122,6 +134,7 @@ impl Request {
             left: counts(&fields.left),
             bail_out: fields.bail_out.clone(),
         });
+        let cache = Outcome::of_label(&fields.cache);
         Some(Self {
             url: visible(&format!("{scheme}{}{}", fields.authority, fields.path)),
             host: one_form(authority::host(&visible(&fields.authority))),
@@ -136,7 +149,9 @@ impl Request {
             bytes: fields.bytes_out,
             bytes_up: fields.bytes_in,
             failure: fields.tls_failure.as_deref().map(visible),
-            from_cache: fields.flags.split(',').any(|flag| flag == FROM_CACHE),
+            from_cache: cache.is_some_and(Outcome::is_from_store)
+                || fields.flags.split(',').any(|flag| flag == FROM_CACHE),
+            cache,
             flags: fields.flags,
             details: visible(&fields.details),
             page,
@@ -224,6 +239,9 @@ pub(super) mod tests {
     fn hops_and_the_cache_are_distinguished() {
         let of = |from: &str, to: &str| Request::parse(&line("").replace(from, to)).unwrap();
         assert!(of(r#""flags":"-""#, r#""flags":"RFCF""#).from_cache);
+        let cached = |label: &str| of(r#""flags":"-""#, &format!(r#""flags":"-","cache":"{label}""#));
+        assert!(cached("revalidated").from_cache && !cached("stored").from_cache && !cached("other").from_cache);
+        assert_eq!(cached("stale_if_error").cache, Some(Outcome::StaleIfError));
         assert_eq!(of("edge_http", "edge_quic").url, "https://www.example.org/a?b");
         assert_eq!(of("edge_http", "inner").hop, Hop::Beyond);
         assert_eq!(of("edge_http", "inner").url, "www.example.org/a?b");

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use object_rules::Outcome;
+
 use super::request::{Hop, Request};
 
 /// The part of a request that took its time.
@@ -85,9 +87,7 @@ impl Request {
             words.push("a request of the proxy itself failed".to_owned());
         }
         words.extend(self.failure());
-        if self.from_cache {
-            words.push("from the cache".to_owned());
-        }
+        words.extend(self.by_cache().map(ToOwned::to_owned));
         if self.hop == Hop::Tunnel {
             words.push(self.passed());
             return words.join(", ");
@@ -112,6 +112,17 @@ impl Request {
             words.extend(page.bail_out.as_ref().map(|why| format!("rewriting stopped before the end ({why})")));
         }
         words.join(", ")
+    }
+
+    /// Returns how the cache served the request. None if it took no part.
+    fn by_cache(&self) -> Option<&'static str> {
+        match self.cache {
+            Some(Outcome::StaleWhileRevalidate) => Some("from the cache, and validated afterwards"),
+            Some(Outcome::StaleIfError) => Some("stale from the cache, because the origin failed"),
+            Some(Outcome::Revalidated) => Some("from the cache, after validation"),
+            Some(Outcome::Joined) => Some("together with another client's request"),
+            _ => self.from_cache.then_some("from the cache"),
+        }
     }
 
     /// Returns the status in a column of three letters. Connections that pass unread have their protocol there.

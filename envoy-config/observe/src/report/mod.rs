@@ -145,6 +145,9 @@ pub struct Sockets {
     /// CoreDNS's own metrics. None if `listen.dns` is off, and from a run of an earlier version.
     #[serde(default)]
     pub dns_metrics: Option<Endpoint>,
+    /// The counters of longhaul-objects. None if it does not run, and from a run of an earlier version.
+    #[serde(default)]
+    pub objects_metrics: Option<Endpoint>,
     /// `listen.metrics`, if it is served.
     pub metrics: Option<SocketAddr>,
     /// `listen.status`, if the status page is served.
@@ -180,6 +183,7 @@ impl Sockets {
             dns: listen.dns.clone(),
             admin: Endpoint::Unix(admin),
             dns_metrics: listen.dns.as_ref().map(|_| Endpoint::Unix(dns_metrics)),
+            objects_metrics: None,
             metrics: None,
             status: None,
         }

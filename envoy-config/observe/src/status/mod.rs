@@ -40,7 +40,7 @@ use parents::ParentStatus;
 pub use past::PastProblem;
 use problem::Machine;
 use problem::{Problem, Warning};
-use traffic::{Pages, Traffic};
+use traffic::{CacheCounts, Pages, Traffic};
 pub use words::time;
 
 /// The state of a running PEP. Counters start at 0 when the process that counts starts.
@@ -311,7 +311,13 @@ impl Status {
                 let stats = admin.page("/stats/prometheus").ok();
                 self.heard_of_envoy(&serde_json::from_str(&info).unwrap_or_default());
                 if let Some(stats) = stats {
-                    self.counted_by_envoy(&Scrape::parse(&stats));
+                    let stats = Scrape::parse(&stats);
+                    self.counted_by_envoy(&stats);
+                    let program =
+                        self.listen.objects_metrics.as_ref().and_then(|metrics| metrics.page("/metrics").ok());
+                    if let Some(program) = program {
+                        self.counted_by_objects(&Scrape::parse(&program), &stats);
+                    }
                 }
                 self.ask_coredns(lists_names);
             }
@@ -349,6 +355,14 @@ impl Status {
         self.pair = PairStatus::of(&self.role, scrape);
     }
 
+    /// Takes the counts of longhaul-objects, and of the reader of its files in Envoy.
+    fn counted_by_objects(&mut self, program: &Scrape, envoy: &Scrape) {
+        let (Some(traffic), Some(cache)) = (&mut self.traffic, &self.cache) else { return };
+        if let Some(counts) = CacheCounts::of_objects(program, envoy, cache.size_bytes) {
+            traffic.cache = Some(counts);
+        }
+    }
+
     /// Takes the state from the page of `listen.metrics`. Without it, only the processes are visible.
     fn heard_in_public(&mut self, scrape: Option<&Scrape>, lists_names: bool) {
         let Some(scrape) = scrape else {
@@ -361,6 +375,7 @@ impl Status {
         self.envoy.up = up("envoy");
         if self.envoy.up {
             self.counted_by_envoy(scrape);
+            self.counted_by_objects(scrape, scrape);
         }
         if self.listen.dns.is_none() {
             self.coredns.up = self.coredns.pid.is_some();

@@ -132,7 +132,7 @@ pub(super) enum Problem {
     },
     /// The cache cannot grow to its size. Envoy aborts the responses that it caches on a full disk.
     #[error(
-        "the disk of {} has {free} left and the cache holds {held}, but `cache.size` is {size}: on a full disk, responses break off",
+        "the disk of {} has {free} left and the cache holds {held}, but `cache.size` is {size}: on a full disk, nothing more is cached",
         dir.display()
     )]
     CacheDisk {
@@ -248,7 +248,7 @@ pub(super) enum Warning {
     },
     /// Envoy comes close to its limit of open files. At the limit, clients get errors.
     #[error(
-        "Envoy has {} of {} files open; at the limit, clients get errors. Raise it (systemd: LimitNOFILE={}), or lower `limits.connections` and `limits.urls`",
+        "Envoy has {} of {} files open; at the limit, clients get errors. Raise it (systemd: LimitNOFILE={}), or lower `limits.connections`",
         .0.open, .0.limit, .0.limit.saturating_mul(2)
     )]
     ManyFiles(OpenFiles),

@@ -35,6 +35,7 @@ fn report(role: &str) -> RunReport {
             dns: None,
             admin,
             dns_metrics: None,
+            objects_metrics: None,
             metrics: None,
             status: None,
         },
@@ -426,11 +427,26 @@ fn an_access_log_that_is_not_written_is_a_problem_and_one_with_room_is_none() {
 fn a_disk_on_which_the_cache_cannot_grow_to_its_size_is_a_problem() {
     let mut status = healthy("edge");
     status.cache = Some(CacheReport { dir: PathBuf::from("/var/cache/longhaul"), size_bytes: 1000 });
-    let held = "envoy_cache_size_bytes{} 600\nenvoy_cache_size_limit_bytes{} 1000\n";
-    status.traffic = Some(Traffic::of("edge", &Scrape::parse(held)));
+    let held = Scrape::parse("longhaul_objects_requests_total{reason=\"hit\"} 1\nlonghaul_objects_disk_bytes 600\n");
+    let cache = CacheCounts::of_objects(&held, &Scrape::parse(""), 1000);
+    status.traffic = Some(Traffic { cache, ..Traffic::of("edge", &Scrape::parse("")) });
     let with = |free| Machine { cache_free: Some(Bytes(free)), ..here() };
     assert_eq!(problems(&status, &with(400)), []);
     assert!(matches!(problems(&status, &with(399))[..], [Problem::CacheDisk { held: Bytes(600), .. }]));
+}
+
+#[test]
+fn a_cache_of_objects_counts_the_hits_of_its_program_and_of_its_reader() {
+    let (program, reader) = ("longhaul_objects_requests_total", "longhaul_object_reader_requests_total");
+    let reasons = [("hit", 1), ("stale_if_error", 10), ("revalidated", 100), ("stored", 5), ("past", 7)];
+    let counts =
+        |name: &str| reasons.map(|(reason, count)| format!("{name}{{reason=\"{reason}\"}} {count}\n")).concat();
+    let of_program = counts(program) + "longhaul_objects_disk_bytes 4096\n";
+    let of = |envoy: &str| CacheCounts::of_objects(&Scrape::parse(&of_program), &Scrape::parse(envoy), 8192).unwrap();
+    let (alone, both) = (of(""), of(&counts(reader)));
+    assert_eq!((alone.hits, alone.stale, alone.misses, alone.uncacheable), (111, 10, 5, 7));
+    assert_eq!((both.hits, both.uncacheable, both.bytes, both.limit_bytes), (112, 14, 4096, 8192));
+    assert!(CacheCounts::of_objects(&Scrape::parse(""), &Scrape::parse(""), 1).is_none());
 }
 
 /// Returns groups of this many connections each: 600 ms without Longhaul, 1 ms with it.
@@ -450,9 +466,8 @@ pub(crate) fn compared(connections: usize) -> Compared {
 fn rows_that_do_not_apply_have_no_counts() {
     let of = |role: &str, text: &str| Traffic::of(role, &Scrape::parse(text));
     assert!(of("edge", "").pages.is_some());
-    assert!(of("ground", "").pages.is_none() && of("ground", "").cache.is_none());
+    assert!(of("ground", "").pages.is_none());
     assert!(of("ground", "longhaul_url_rewrite_pages_total{} 1\n").pages.is_some());
-    assert!(of("ground", "envoy_cache_size_limit_bytes{} 9\n").cache.is_some());
 }
 
 #[test]

@@ -209,10 +209,11 @@ fn traffic(status: &Status) -> Vec<Row> {
         rows.push(row("compressed", &format!("{} to {} bytes", clients.bytes_to_compress, clients.bytes_compressed)));
     }
     if let Some(cache) = cache {
+        let stale = if cache.stale > 0 { format!(" ({} stale)", cache.stale) } else { String::new() };
         rows.push(row(
             "cache",
             &format!(
-                "{} hits, {} misses, {} not cacheable; {} of {} MiB used",
+                "{} hits{stale}, {} misses, {} not cacheable; {} of {} MiB used",
                 cache.hits,
                 cache.misses,
                 cache.uncacheable,

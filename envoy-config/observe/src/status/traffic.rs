@@ -11,7 +11,7 @@ pub(super) struct Traffic {
     pub clients: Clients,
     /// Pages and style sheets. None if no page is rewritten here.
     pub pages: Option<Pages>,
-    /// Envoy's cache. None without one.
+    /// The cache. None without one, or without counts of its program.
     pub cache: Option<CacheCounts>,
     /// Connections to origins, http and https.
     pub upstream: UpstreamCounts,
@@ -68,11 +68,13 @@ pub(super) struct PerPage {
     pub link_bytes_saved: f64,
 }
 
-/// Envoy's cache.
+/// The cache.
 #[derive(Debug, Serialize)]
 pub(super) struct CacheCounts {
     /// Requests served from the cache.
     pub hits: u64,
+    /// Those of them that were served with a stale response.
+    pub stale: u64,
     /// Requests sent to the origin, whose responses may be cached.
     pub misses: u64,
     /// Responses that may not be cached.
@@ -124,21 +126,26 @@ impl Traffic {
             },
             // The filter has no counters before its first page.
             pages: (role == "edge" || scrape.has("longhaul_url_rewrite_")).then(|| Pages::of(scrape)),
-            cache: CacheCounts::of(scrape),
+            cache: None,
             upstream: UpstreamCounts::of(scrape),
         }
     }
 }
 
 impl CacheCounts {
-    fn of(scrape: &Scrape) -> Option<Self> {
-        let events = |kind| scrape.sum_of("envoy_cache_event", "event_type", kind);
-        let limit_bytes = scrape.sum("envoy_cache_size_limit_bytes");
-        (limit_bytes > 0).then(|| Self {
-            hits: events("hit"),
-            misses: events("miss"),
-            uncacheable: events("uncacheable"),
-            bytes: scrape.sum("envoy_cache_size_bytes"),
+    /// Returns the counts of longhaul-objects, with those of the reader in Envoy. None without the program.
+    pub(super) fn of_objects(program: &Scrape, envoy: &Scrape, limit_bytes: u64) -> Option<Self> {
+        const PROGRAM: &str = "longhaul_objects_requests_total";
+        const READER: &str = "longhaul_object_reader_requests_total";
+        let of = |scrape: &Scrape, name, reason| scrape.sum_of(name, "reason", reason);
+        let all = |reasons: &[&'static str]| reasons.iter().map(|reason| of(program, PROGRAM, reason)).sum::<u64>();
+        let stale = all(&["stale_while_revalidate", "stale_if_error"]);
+        program.has(PROGRAM).then(|| Self {
+            hits: stale + all(&["hit", "revalidated", "joined"]) + of(envoy, READER, "hit"),
+            stale,
+            misses: of(program, PROGRAM, "stored"),
+            uncacheable: of(program, PROGRAM, "past") + of(envoy, READER, "past"),
+            bytes: program.sum("longhaul_objects_disk_bytes"),
             limit_bytes,
         })
     }

@@ -13,6 +13,7 @@ use crate::RenderError;
 pub(super) const GROUND: Filter = Filter {
     name: "bundling",
     needed: |settings| is_needed(settings) && !settings.role.meets_clients(),
+    is_native_only: false,
     capabilities: CAPABILITIES,
     positions: &[position(&[RoleName::Ground])],
 };
@@ -20,6 +21,7 @@ pub(super) const GROUND: Filter = Filter {
 pub(super) const REMOTE: Filter = Filter {
     name: "bundling-remote",
     needed: |settings| is_needed(settings) && settings.role.stands_beside_clients(),
+    is_native_only: false,
     capabilities: CAPABILITIES,
     positions: &[position(&[RoleName::Remote])],
 };
@@ -29,7 +31,7 @@ fn is_needed(settings: &Settings) -> bool {
 }
 
 const fn position(roles: &'static [RoleName]) -> Position {
-    Position { name: "bundling", roles, only_with: None, vm: None, configuration }
+    Position { name: "bundling", roles, configuration }
 }
 
 const CAPABILITIES: &[&str] = &[
@@ -71,6 +73,7 @@ fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
         // Envoy's stream buffer holds as much of a response as the stream window admits of a request.
         flights: settings.page.bundle,
         deltas: settings.sends_deltas(),
+        caches: role == End::Remote && context.caches_objects,
         buffer_bytes: usize::try_from(context.derived.bounds.stream_buffer).unwrap_or(usize::MAX),
     })?))
 }

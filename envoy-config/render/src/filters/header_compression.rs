@@ -9,6 +9,7 @@ use crate::RenderError;
 pub(super) const FILTER: Filter = Filter {
     name: "header-compression",
     needed: |settings| !settings.role.is_alone(),
+    is_native_only: false,
     capabilities: &[
         "proxy_get_header_map_pairs",
         "proxy_get_property",
@@ -19,19 +20,11 @@ pub(super) const FILTER: Filter = Filter {
         Position {
             name: "header-compression",
             roles: &[RoleName::Remote, RoleName::Ground],
-            only_with: None,
-            vm: None,
             configuration: of_this_end,
         },
         // The filter decompresses like a ground before origins that a remote reaches itself. A request may have been
         // compressed for the pipe before a retry bypasses the ground.
-        Position {
-            name: "header-compression-direct",
-            roles: &[RoleName::Remote],
-            only_with: None,
-            vm: None,
-            configuration: of_the_direct_way,
-        },
+        Position { name: "header-compression-direct", roles: &[RoleName::Remote], configuration: of_the_direct_way },
     ],
 };
 

@@ -8,15 +8,15 @@
 //! | filter | edge | remote | ground | hop |
 //! |---|---|---|---|---|
 //! | url-rewrite | yes | | yes | outer |
-//! | cache-admission | yes | | yes | fetch: `fetch`; origin: inner |
 //! | name-budget | yes | where it goes to origins itself | yes | inner, direct, tunnel |
+//! | object-reader | yes | | yes | outer, with the native engine |
 //! | header-compression | | yes | yes | the pipe's cluster at the remote, outer at the ground; direct: the remote's own way to origins |
 //! | bundling | | yes | yes | outer |
 
 mod bundling;
-mod cache_admission;
 mod header_compression;
 mod name_budget;
+mod object_reader;
 mod placed;
 pub(super) mod url_rewrite;
 
@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use longhaul_config::{AccessLog, RoleName, Settings};
 use longhaul_derive::Derived;
 
-use super::artifacts::Artifacts;
+use super::artifacts::{Artifacts, Module};
 use super::engine::RenderError;
 use placed::OF_EVERY_FILTER;
 pub(super) use placed::PlacedFilter;
@@ -34,25 +34,22 @@ pub(super) use url_rewrite::capabilities_in_a_gateway;
 /// Every filter.
 pub const FILTERS: &[Filter] = &[
     url_rewrite::FILTER,
-    cache_admission::FILTER,
     name_budget::FILTER,
+    object_reader::FILTER,
     header_compression::FILTER,
     bundling::GROUND,
     bundling::REMOTE,
 ];
 
-/// The VM id of the filters that know the same URLs: url-rewrite admits requests by the table of cache-admission. Envoy
-/// keys VMs by their code, too, so each module still has a VM of its own. The names of its shared values must differ from
-/// those of the other module.
-const CACHE_VM: &str = "cache-admission";
-
-/// A filter: one wasm module, and a name in the native module.
+/// A filter: a name in the native module, and a wasm module unless it is in the native one alone.
 #[derive(Debug)]
 pub struct Filter {
     /// The name in files, with hyphens: `name-budget`.
     pub name: &'static str,
     /// Returns true for settings that cannot run without the module. With other settings a missing filter is left out.
     pub needed: fn(&Settings) -> bool,
+    /// True if no wasm module has it.
+    pub is_native_only: bool,
     /// The callbacks, host calls and WASI calls beside those of every filter.
     capabilities: &'static [&'static str],
     /// The positions of the filter, at least one.
@@ -67,15 +64,12 @@ struct Position {
     name: &'static str,
     /// The roles that may have it.
     roles: &'static [RoleName],
-    /// The header that a request needs to pass through the filter. None: every request does.
-    only_with: Option<&'static str>,
-    /// The id of the VM, which several positions may share. Envoy keys shared values by it. None: the position's own name.
-    vm: Option<&'static str>,
     /// Returns the configuration as JSON, from the type that the filter reads. None leaves the position out.
     configuration: fn(&Context<'_>) -> Result<Option<String>, RenderError>,
 }
 
 /// The facts that a configuration may depend on.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct Context<'a> {
     settings: &'a Settings,
     derived: &'a Derived,
@@ -83,8 +77,10 @@ struct Context<'a> {
     logs_pages: bool,
     /// True if images are recoded.
     recodes_images: bool,
-    /// True if the module around the cache was found.
-    admits: bool,
+    /// True if the program caches objects on this box.
+    caches_objects: bool,
+    /// True if url-rewrite leads requests past the cache. With native filters, the reader of the cache does.
+    is_bypassed: bool,
 }
 
 impl Filter {
@@ -119,8 +115,10 @@ pub(super) fn positions(
     artifacts: &Artifacts,
 ) -> Result<Positions, RenderError> {
     let logs_pages = artifacts.logs_pages(settings) || artifacts.access_log != AccessLog::Off;
-    let recodes_images = super::images::sockets(derived, artifacts).is_some();
-    let context = Context { settings, derived, logs_pages, recodes_images, admits: artifacts.admits() };
+    let recodes_images = super::images::sockets(settings, derived, artifacts).is_some();
+    let caches_objects = super::objects::is_on(settings, artifacts);
+    let is_bypassed = artifacts.native.is_none() && caches_objects;
+    let context = Context { settings, derived, logs_pages, recodes_images, caches_objects, is_bypassed };
     let mut positions = Positions::new();
     for filter in FILTERS {
         for position in filter.positions {
@@ -133,18 +131,28 @@ pub(super) fn positions(
 }
 
 impl Filter {
+    /// Returns the module that runs the filter. None: there is none, and the filter is left out.
+    fn module<'a>(&self, artifacts: &'a Artifacts) -> Option<Module<'a>> {
+        let wasm = artifacts.modules.get(self.name);
+        match &artifacts.native {
+            // A filter whose wasm module is missing is left out with both engines.
+            Some(native) => (self.is_native_only || wasm.is_some()).then_some(Module::Native(native)),
+            None => wasm.map(Module::Wasm),
+        }
+    }
+
     fn at(
         &self,
         position: &Position,
         context: &Context<'_>,
         artifacts: &Artifacts,
     ) -> Result<Option<PlacedFilter>, RenderError> {
-        let Some(module) = artifacts.modules.get(self.name) else { return Ok(None) };
+        let Some(module) = self.module(artifacts) else { return Ok(None) };
         if !position.roles.contains(&context.settings.role.name()) {
             return Ok(None);
         }
         let configuration = (position.configuration)(context)?;
-        Ok(configuration.map(|json| PlacedFilter::new(self, position, artifacts, module, json)))
+        Ok(configuration.map(|json| PlacedFilter::new(self, position, artifacts, &module, json)))
     }
 }
 

@@ -9,12 +9,11 @@ use crate::RenderError;
 pub(super) const FILTER: Filter = Filter {
     name: "name-budget",
     needed: |settings| settings.role.reaches_origins(),
+    is_native_only: false,
     capabilities: &["proxy_get_header_map_value", "proxy_get_shared_data", "proxy_set_shared_data"],
     positions: &[Position {
         name: "name-budget",
         roles: &[RoleName::Edge, RoleName::Remote, RoleName::Ground],
-        only_with: None,
-        vm: None,
         configuration,
     }],
 };

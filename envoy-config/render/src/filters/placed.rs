@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::{Filter, Position};
-use crate::artifacts::{Artifacts, WasmModule};
+use crate::artifacts::{Artifacts, Module};
 
 /// The callbacks, host calls and WASI calls that every filter may use: its runtime, configuration, metrics and log, and
 /// the head of a request. Envoy returns an error for a call that neither this list nor the filter's own list allows.
@@ -33,12 +33,8 @@ pub(super) const OF_EVERY_FILTER: &[&str] = &[
 #[derive(Debug, Serialize)]
 pub(crate) struct PlacedFilter {
     name: &'static str,
-    /// The VM, and so the shared values, that the position uses.
-    vm: &'static str,
     /// The filter in the native module, if that one runs it.
     native: Option<&'static str>,
-    /// Requests without this header bypass the filter.
-    only_with: Option<&'static str>,
     /// The path of the built module.
     #[serde(skip)]
     pub(crate) from: PathBuf,
@@ -58,19 +54,17 @@ impl PlacedFilter {
         filter: &Filter,
         position: &Position,
         artifacts: &Artifacts,
-        wasm: &WasmModule,
+        module: &Module<'_>,
         configuration: String,
     ) -> Self {
         let short = |sha256: &str| sha256.chars().take(16).collect::<String>();
-        let (from, module_file) = match &artifacts.native {
-            Some(native) => (&native.path, format!("filters/longhaul_filters-{}.so", short(&native.sha256))),
-            None => (&wasm.path, format!("filters/{}-{}.wasm", filter.name, short(&wasm.sha256))),
+        let (from, module_file) = match module {
+            Module::Native(native) => (&native.path, format!("filters/longhaul_filters-{}.so", short(&native.sha256))),
+            Module::Wasm(wasm) => (&wasm.path, format!("filters/{}-{}.wasm", filter.name, short(&wasm.sha256))),
         };
         Self {
             name: position.name,
-            vm: position.vm.unwrap_or(position.name),
             native: artifacts.native.is_some().then_some(filter.name),
-            only_with: position.only_with,
             from: from.clone(),
             module: artifacts.root.join(&module_file).display().to_string(),
             module_file,

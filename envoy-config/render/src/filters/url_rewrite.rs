@@ -4,36 +4,30 @@ use longhaul_config::{Family, Level, RoleName, Settings};
 use longhaul_derive::{Derived, TargetKind};
 use name_budget::marks;
 use url_mapping::Level as FilterLevel;
-use url_rewriting::Limits;
 use url_rewriting::config::Targets;
+use url_rewriting::{Config, Limits};
 
-use super::{CACHE_VM, Context, Filter, Position};
+use super::{Context, Filter, Position};
 use crate::RenderError;
 
-/// The configuration of the filter as written.
-type Config = url_rewriting::Config<cache_admission::Config>;
-
-/// The calls for requests of the filter's own, and for values that workers share: prefetching and admission to the cache.
-/// A gateway has none of them.
+/// The calls for requests of the filter's own. A gateway has none of them.
 const FETCHING: &[&str] = &[
-    "proxy_get_shared_data",
     "proxy_http_call",
     "proxy_on_http_call_response",
     "proxy_on_tick",
     "proxy_set_effective_context",
-    "proxy_set_shared_data",
     "proxy_set_tick_period_milliseconds",
 ];
 
 pub(super) const FILTER: Filter = Filter {
     name: "url-rewrite",
     needed: |_| true,
+    is_native_only: false,
     capabilities: &[
         "proxy_add_header_map_value",
         "proxy_close_stream",
         "proxy_get_header_map_pairs",
         "proxy_get_property",
-        "proxy_get_shared_data",
         "proxy_http_call",
         "proxy_on_http_call_response",
         "proxy_on_response_body",
@@ -45,15 +39,12 @@ pub(super) const FILTER: Filter = Filter {
         "proxy_set_buffer_bytes",
         "proxy_set_effective_context",
         "proxy_set_property",
-        "proxy_set_shared_data",
         "proxy_set_tick_period_milliseconds",
     ],
     positions: &[Position {
         name: "url-rewrite",
         // In a pair, the ground rewrites.
         roles: &[RoleName::Edge, RoleName::Ground],
-        only_with: None,
-        vm: Some(CACHE_VM),
         configuration,
     }],
 };
@@ -68,7 +59,7 @@ pub(crate) fn capabilities_in_a_gateway() -> Vec<&'static str> {
 fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
     let config = Config {
         account: context.logs_pages,
-        admission: super::cache_admission::rules(context),
+        bypass: context.is_bypassed,
         ..filter_config(context.settings, context.derived)
     };
     Ok(Some(serde_json::to_string(&config)?))
@@ -106,8 +97,8 @@ pub fn filter_config(settings: &Settings, derived: &Derived) -> Config {
             page_memory_bytes: usize::try_from(settings.limits.page_memory.0).unwrap_or(usize::MAX),
             ..Limits::default()
         },
-        admission: None,
         account: false,
+        bypass: false,
     }
 }
 

@@ -21,7 +21,6 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::artifacts::Artifacts;
-use super::disk_cache::DiskCache;
 use super::engine::RenderError;
 use super::filters::{self, Positions};
 use super::guard::Guard;
@@ -74,7 +73,6 @@ pub(super) struct View {
     max_connections: u32,
     heap_bytes: Commented<u64>,
     compress: Compress,
-    cache: Option<DiskCache>,
     /// The program that recodes images.
     images: Option<Images>,
     /// The program that caches objects.
@@ -275,10 +273,8 @@ impl View {
         let heap = &derived.capacity.heap;
         let resolvers = upstream::resolvers(settings, artifacts);
         let filters = filters::positions(settings, derived, artifacts)?;
-        // Without cache-admission, one slow client could fill the memory. There is no cache then.
         let bundles = filters.get("bundling").is_some_and(Option::is_some);
         let calls = settings.fetches() || bundles;
-        let admits = filters.get("cache-admission-fetch").is_some_and(Option::is_some);
         Ok(Self {
             root: artifacts.root.display().to_string(),
             state: artifacts.state.display().to_string(),
@@ -302,8 +298,7 @@ impl View {
             max_connections: settings.limits.connections,
             heap_bytes: Commented { value: heap.value.0, comment: heap.reason.clone() },
             compress: Compress::new(&derived.compression),
-            cache: DiskCache::of(&settings.cache).filter(|_| admits),
-            images: images::sockets(derived, artifacts).map(Images::of),
+            images: images::sockets(settings, derived, artifacts).map(Images::of),
             objects: Objects::of(settings, artifacts),
             parents: Parents::of(&settings.cache),
             server_name: SERVER_NAME,

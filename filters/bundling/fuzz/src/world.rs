@@ -32,6 +32,7 @@ fn config(role: Role) -> Config {
         buffer_bytes: 750_000,
         flights: true,
         deltas: false,
+        caches: true,
     }
 }
 
@@ -96,8 +97,8 @@ impl World {
             (FLIGHT_FIELD.as_bytes(), opening),
         ];
         let verdict = self.far.request(&self.far_values, PAGE_STREAM, &fields, self.now_ms);
-        assert_eq!(verdict, ground::Verdict::Page, "the header is taken off");
-        self.far.response(PAGE_STREAM, &[(b":status", b"200"), (b"content-type", b"text/html")])
+        assert_eq!(verdict, ground::Verdict::Read, "the header is taken off");
+        self.far.response(&self.far_values, PAGE_STREAM, &[(b":status", b"200"), (b"content-type", b"text/html")])
     }
 
     /// Sends a request of the remote to the ground, by its path.

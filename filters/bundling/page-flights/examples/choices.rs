@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     ];
     ground.request(&board, PAGE, &request, now_ms);
     let page = visit.objects.get(&visit.url).ok_or("the page is not among the objects")?;
-    ground.response(PAGE, &[(b":status", b"200"), (b"content-type", page.r#type.as_bytes())]);
+    ground.response(&board, PAGE, &[(b":status", b"200"), (b"content-type", page.r#type.as_bytes())]);
     let mut fetched = Vec::new();
     let mut turn = |ground: &mut GroundEnd| {
         now_ms += 5;

@@ -26,6 +26,9 @@ pub struct Config {
     /// True if objects of pages are sent before browsers request them. Otherwise, the filter only encodes and decodes bodies.
     #[serde(default = "default_flights")]
     pub flights: bool,
+    /// True if the remote has a cache on disk.
+    #[serde(default)]
+    pub caches: bool,
     /// True if pages cross the link as differences from other pages of their sites.
     #[serde(default)]
     pub deltas: bool,

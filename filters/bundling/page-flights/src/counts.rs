@@ -13,6 +13,8 @@ labelled! {
         Ready = "answered_total_reason_ready";
         /// Browsers' requests served after they were held.
         Awaited = "answered_total_reason_awaited";
+        /// Browsers' requests for objects in the remote's cache that the ground had validated.
+        Valid = "valid_total";
         /// Held requests that crossed the link after all: the wait was too long.
         LetGoLate = "let_go_total_reason_late";
         /// Held requests that crossed the link after all: the object will not come, or does not fit the request.
@@ -32,6 +34,8 @@ labelled! {
         ObjectBytes = "object_bytes_total";
         /// Objects named instead of sent, because the remote has them.
         References = "references_total";
+        /// Objects validated instead of sent: the remote's cache has them.
+        Cached = "cached_total";
         /// Objects not sent: their origin did not respond in time, or responded that it cannot now.
         UnfitFailed = "unfit_total_reason_failed";
         /// Objects not sent: a status other than 200, or a policy for another kind of cache.

@@ -38,6 +38,11 @@ pub(crate) fn authority(url: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
+/// Returns the path of an http URL, with its query.
+pub(crate) fn path(url: &str) -> &str {
+    url.strip_prefix("http://").and_then(|rest| rest.get(authority(url).len()..)).unwrap_or_default()
+}
+
 /// Returns the name of an object. The hash covers the length of `head`, so that no byte can move between head and body.
 pub(crate) fn ident(head: &[u8], body: &[u8]) -> Ident {
     let length = u64::try_from(head.len()).unwrap_or(u64::MAX).to_le_bytes();

@@ -16,6 +16,7 @@ const OBJECT: u8 = 2;
 const REFERENCE: u8 = 3;
 const WITHDRAWN: u8 = 4;
 const END: u8 = 5;
+const VALID: u8 = 6;
 
 /// One message of the ground to the remote. An index in the flight's manifest names an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +31,9 @@ pub(crate) enum Frame<'a> {
     Withdrawn { index: usize },
     /// Nothing more will come.
     End,
+    /// An object that the cache of the remote has. `lines` say what a 304 would say (`object_rules::validation`). Only a remote
+    /// that has named its cache gets such frames.
+    Valid { index: usize, lines: &'a [u8] },
 }
 
 /// Returns the beginning of a parcel.
@@ -69,6 +73,11 @@ impl Frame<'_> {
             Self::End => {
                 out.push(END);
                 put_number(out, 0);
+            }
+            Self::Valid { index, lines } => {
+                out.push(VALID);
+                put_length(out, *index);
+                put_bytes(out, lines);
             }
         }
     }
@@ -115,6 +124,7 @@ fn frame<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, Malformed> {
         REFERENCE => Frame::Reference { index, ident: reader.array()?, moment: reader.bytes()? },
         WITHDRAWN => Frame::Withdrawn { index },
         END => Frame::End,
+        VALID => Frame::Valid { index, lines: reader.bytes()? },
         _ => return Err(Malformed),
     })
 }
@@ -130,6 +140,7 @@ mod tests {
             Frame::Object { index: 3, ident: [1; 24], head: b"head", moment: b"", body: b"\0body" },
             Frame::Reference { index: 4, ident: [2; 24], moment: b"m" },
             Frame::Withdrawn { index: limits::ENTRIES - 1 },
+            Frame::Valid { index: 5, lines: b"etag:\"a\"\n" },
             Frame::End,
         ]
     }

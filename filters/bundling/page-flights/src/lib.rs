@@ -42,6 +42,7 @@ mod shelf;
 mod tests;
 mod wire;
 
+use hex::FromHex as _;
 use http_semantics::Reply;
 use shared_board::Board;
 use std::time::Duration;
@@ -50,6 +51,7 @@ pub use config::{Config, ConfigError, Role};
 pub use counts::{Count, Counts};
 pub use ground::GroundEnd;
 pub use limits::{KNOWN_BYTES, STORES};
+pub use object_config::{CACHES as CACHES_FIELD, VALID as VALID_FIELD};
 pub use pipe_encoding::delta::limits::BASES_BYTES;
 pub use remote::RemoteEnd;
 
@@ -60,6 +62,11 @@ pub const FLIGHT_FIELD: &str = "x-longhaul-flight";
 pub const HELD_FIELD: &str = "x-longhaul-held";
 /// The authority of slots and reports. The remote lets no request of a client with this authority pass.
 pub const SLOT_AUTHORITY: &str = "bundle.pair.invalid";
+
+/// Reads the name of a remote in a field.
+fn read_store(name: &str) -> Option<u64> {
+    <[u8; 8]>::from_hex(name).ok().map(u64::from_le_bytes)
+}
 
 /// One end of the link. Its driver reports events to it, then takes the requests and releases that result.
 pub trait End {
@@ -86,6 +93,8 @@ pub enum Release {
     Answer(Reply),
     /// The request goes on as if it had not been held.
     GoOn,
+    /// The request goes on with this value of [`VALID_FIELD`].
+    Valid(String),
     /// The part of the response that the proxy holds goes on.
     GoOnDown,
 }

@@ -105,6 +105,7 @@ mod tests {
             buffer_bytes: 0,
             flights: true,
             deltas: false,
+            caches: false,
         };
         Link::new(&config)
     }

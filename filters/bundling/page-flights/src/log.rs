@@ -21,6 +21,8 @@ pub(crate) enum State {
     Here { ident: Ident, since_ms: u64, moment: Vec<u8> },
     /// The object will not come.
     Withdrawn,
+    /// The cache of this remote has the object. `lines` say what a 304 would say, since `since_ms`.
+    Valid { since_ms: u64, lines: Vec<u8> },
     /// A browser has requested the object.
     Used,
     /// The object was here, or was reported to be, and is not any more.
@@ -146,6 +148,7 @@ fn read(value: &[u8]) -> Result<Flight, Malformed> {
             3 => State::Withdrawn,
             4 => State::Used,
             5 => State::Lost,
+            6 => State::Valid { since_ms: reader.number()?, lines: reader.bytes()?.to_vec() },
             _ => State::Unknown,
         };
         flight.entries.push(Entry { mark, state });
@@ -171,11 +174,19 @@ fn write(flight: &Flight) -> Vec<u8> {
             State::Withdrawn => 3,
             State::Used => 4,
             State::Lost => 5,
+            State::Valid { .. } => 6,
         });
-        if let State::Here { ident, since_ms, moment } = &entry.state {
-            out.extend_from_slice(ident);
-            put_number(&mut out, *since_ms);
-            put_bytes(&mut out, moment);
+        match &entry.state {
+            State::Here { ident, since_ms, moment } => {
+                out.extend_from_slice(ident);
+                put_number(&mut out, *since_ms);
+                put_bytes(&mut out, moment);
+            }
+            State::Valid { since_ms, lines } => {
+                put_number(&mut out, *since_ms);
+                put_bytes(&mut out, lines);
+            }
+            State::Unknown | State::Coming | State::Withdrawn | State::Used | State::Lost => {}
         }
     }
     put_length(&mut out, flight.others.len());
@@ -353,7 +364,7 @@ pub(crate) fn expected(
         let Some(index) = flight.entries.iter().position(|entry| entry.mark == wanted) else { continue };
         let Some(Entry { state, .. }) = flight.entries.into_iter().nth(index) else { continue };
         let found = Expected { flight: line.id, index, state };
-        if matches!(found.state, State::Coming | State::Here { .. }) {
+        if matches!(found.state, State::Coming | State::Here { .. } | State::Valid { .. }) {
             return Some(found);
         }
         first.get_or_insert(found);
@@ -391,6 +402,7 @@ mod tests {
             State::Withdrawn,
             State::Used,
             State::Lost,
+            State::Valid { since_ms: 7, lines: b"date".to_vec() },
         ];
         let entries = states.into_iter().map(|state| Entry { mark: [9; 16], state }).collect();
         let others = vec!["http://a.test/".to_owned(), String::new()];

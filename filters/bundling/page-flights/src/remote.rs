@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
-use http_semantics::{Fields, Reply, authority};
+use http_semantics::{Edit, Fields, Reply, authority};
 use pipe_encoding::{TAKES, TAKES_FIELD, decode};
 
 use crate::config::Config;
@@ -27,7 +27,7 @@ use crate::object;
 use crate::report;
 use crate::request::{self, Asked};
 use crate::shelf;
-use crate::{Answer, Call, End, FLIGHT_FIELD, HELD_FIELD, Release, SLOT_AUTHORITY};
+use crate::{Answer, CACHES_FIELD, Call, End, FLIGHT_FIELD, HELD_FIELD, Release, SLOT_AUTHORITY};
 use shared_board::Board;
 
 /// The decision about a request.
@@ -43,6 +43,8 @@ pub enum Verdict {
     Answer(Reply),
     /// The request waits for a [`Release`].
     Hold,
+    /// The request goes on with this value of [`VALID_FIELD`], for the cache of this remote.
+    Valid(String),
 }
 
 /// The time from the last object of a page to the report on its used objects, in milliseconds.
@@ -59,6 +61,7 @@ const BATCH: usize = 4;
 pub struct RemoteEnd {
     pub(crate) counts: Counts,
     has_flights: bool,
+    has_cache: bool,
     link: Link,
     room: u64,
     /// The name of this store for the ground, which remembers the objects that it has sent here.
@@ -123,6 +126,8 @@ struct Held {
 enum Match {
     /// The flight has the object.
     Reply(Reply),
+    /// The cache of this remote has the object, and it is valid.
+    Valid(String),
     /// The object is on its way.
     Wait,
     /// The flight has nothing for the request.
@@ -138,6 +143,7 @@ impl RemoteEnd {
         Self {
             counts: Counts::default(),
             has_flights: config.flights,
+            has_cache: config.caches,
             link: Link::new(config),
             room: config.store_bytes,
             store,
@@ -152,6 +158,11 @@ impl RemoteEnd {
             silent_since_ms: None,
             looked_ms: 0,
         }
+    }
+
+    /// Returns the field by which each request says that this end has a cache, if it has one.
+    pub fn caches(&self) -> Option<Edit> {
+        (self.has_flights && self.has_cache).then(|| Edit::Set(CACHES_FIELD, hex::encode(self.store).into()))
     }
 
     /// Decides how the request of `client` (its address) on `stream` goes on.
@@ -184,6 +195,10 @@ impl RemoteEnd {
                 Match::Reply(reply) => {
                     self.counts.add(Count::Ready, 1);
                     return Verdict::Answer(reply);
+                }
+                Match::Valid(lines) => {
+                    self.counts.add(Count::Valid, 1);
+                    return Verdict::Valid(lines);
                 }
                 Match::Wait if self.held.len() < limits::HELD => {
                     self.held.push(Held { stream, client, asked, since_ms: now_ms, turn });
@@ -415,6 +430,7 @@ impl RemoteEnd {
             }
             let (count, release) = match self.matching(board, held.client, &held.asked, held.since_ms, now_ms) {
                 Match::Reply(reply) => (Count::Awaited, Release::Answer(reply)),
+                Match::Valid(lines) => (Count::Valid, Release::Valid(lines)),
                 Match::None | Match::Unknown => (Count::LetGoWithdrawn, Release::GoOn),
                 Match::Wait if is_late => (Count::LetGoLate, Release::GoOn),
                 Match::Wait => {
@@ -444,6 +460,12 @@ impl RemoteEnd {
         match state {
             State::Coming => Match::Wait,
             State::Unknown | State::Withdrawn | State::Used | State::Lost => Match::None,
+            State::Valid { since_ms, lines } => {
+                set_state(board, client, &flight, index, &State::Used);
+                // Later, the cache validates the object itself.
+                let is_recent = asked_ms.saturating_sub(since_ms) < self.link.moment_ms();
+                if is_recent { Match::Valid(hex::encode(lines)) } else { Match::None }
+            }
             State::Here { ident, since_ms, moment } => {
                 let Some(reply) = shelf::get(board, &ident).and_then(|kept| replies::of(&kept, &moment)) else {
                     self.counts.add(Count::Lost, 1);
@@ -491,6 +513,7 @@ fn record(flight: &mut log::Flight, frame: &Frame<'_>, kept: bool, fetched_ms: u
             (*index, arrived(ident, moment))
         }
         Frame::Withdrawn { index } => (*index, State::Withdrawn),
+        Frame::Valid { index, lines } => (*index, State::Valid { since_ms: fetched_ms, lines: lines.to_vec() }),
         Frame::End => return,
     };
     if let Some(Entry { state: old, .. }) = flight.entry(index) {

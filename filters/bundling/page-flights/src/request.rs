@@ -31,6 +31,11 @@ pub(crate) fn page(fields: &Fields<'_>) -> Option<String> {
     if helped { url(fields) } else { None }
 }
 
+/// Returns the URL of a GET.
+pub(crate) fn got(fields: &Fields<'_>) -> Option<String> {
+    if is_get(fields) { url(fields) } else { None }
+}
+
 /// A request that a shared object can serve, if it has the right URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asked {

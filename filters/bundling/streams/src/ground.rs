@@ -10,7 +10,7 @@ use filter_host::log::{self, Level};
 use filter_host::shared::ProxyBoard;
 use filter_host::stream::{Action, HttpStream};
 use page_flights::ground::Verdict;
-use page_flights::{FLIGHT_FIELD, GroundEnd};
+use page_flights::{CACHES_FIELD, FLIGHT_FIELD, GroundEnd};
 use std::rc::Rc;
 
 /// A stream from the remote.
@@ -18,8 +18,8 @@ use std::rc::Rc;
 pub(crate) struct GroundStream {
     id: u32,
     worker: Rc<Worker<GroundEnd>>,
-    /// True if its request opened a flight.
-    is_page: bool,
+    /// True if the end reads the head of its response.
+    is_followed: bool,
     /// True if the end reads its body.
     is_read: bool,
     encoding: Encoding,
@@ -28,7 +28,7 @@ pub(crate) struct GroundStream {
 
 impl GroundStream {
     pub(crate) fn new(id: u32, worker: Rc<Worker<GroundEnd>>) -> Self {
-        Self { id, worker, is_page: false, is_read: false, encoding: Encoding::default(), delta: Delta::default() }
+        Self { id, worker, is_followed: false, is_read: false, encoding: Encoding::default(), delta: Delta::default() }
     }
 
     fn request(&mut self) -> Result<Action, HostError> {
@@ -41,9 +41,10 @@ impl GroundStream {
         let Ok(mut end) = self.worker.end.try_borrow_mut() else { return Ok(Action::Continue) };
         match end.request(&ProxyBoard, self.id, &pairs.iter().collect::<Vec<_>>(), now_ms()) {
             Verdict::Pass => Ok(Action::Continue),
-            Verdict::Page => {
-                self.is_page = true;
-                headers::remove(Map::Request, FLIGHT_FIELD).map(|()| Action::Continue)
+            Verdict::Read => {
+                self.is_followed = true;
+                headers::remove(Map::Request, FLIGHT_FIELD)?;
+                headers::remove(Map::Request, CACHES_FIELD).map(|()| Action::Continue)
             }
             Verdict::Answer(answer) => send(&answer).map(|()| Action::Pause),
             Verdict::Hold => Ok(Action::Pause),
@@ -53,7 +54,7 @@ impl GroundStream {
     fn response(&mut self, end_of_stream: bool) -> Result<(), HostError> {
         let pairs = headers::list(Map::Response)?;
         let Ok(mut end) = self.worker.end.try_borrow_mut() else { return Ok(()) };
-        self.is_read = end.response(self.id, &pairs.iter().collect::<Vec<_>>());
+        self.is_read = end.response(&ProxyBoard, self.id, &pairs.iter().collect::<Vec<_>>());
         if end_of_stream {
             end.body(self.id, &[], true, now_ms());
         }
@@ -84,9 +85,9 @@ impl HttpStream for GroundStream {
     }
 
     fn response_headers(&mut self, end_of_stream: bool) -> Action {
-        if self.is_page {
+        if self.is_followed {
             if let Err(error) = self.response(end_of_stream) {
-                log::write(Level::Warn, &format!("bundling: cannot read a page: {error}"));
+                log::write(Level::Warn, &format!("bundling: cannot read a response: {error}"));
             }
             self.worker.settle(self.id);
         }

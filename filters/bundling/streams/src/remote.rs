@@ -8,7 +8,7 @@ use filter_host::stream::{Action, HttpStream};
 use filter_host::{HostError, property};
 use http_semantics::authority::without_port;
 use page_flights::remote::Verdict;
-use page_flights::{FLIGHT_FIELD, RemoteEnd};
+use page_flights::{FLIGHT_FIELD, RemoteEnd, VALID_FIELD};
 use std::rc::Rc;
 
 /// A stream of a client.
@@ -34,7 +34,9 @@ impl RemoteStream {
         let address = property::get(&["source", "address"])?.unwrap_or_default();
         let client = without_port(&address);
         let Ok(mut end) = self.worker.end.try_borrow_mut() else { return Ok(Action::Continue) };
-        match end.request(&ProxyBoard, self.id, client, &pairs.iter().collect::<Vec<_>>(), now_ms()) {
+        let pairs: Vec<_> = pairs.iter().collect();
+        headers::apply(Map::Request, end.caches().as_slice())?;
+        match end.request(&ProxyBoard, self.id, client, &pairs, now_ms()) {
             Verdict::Pass => Ok(Action::Continue),
             Verdict::PassWithout => headers::remove(Map::Request, FLIGHT_FIELD).map(|()| Action::Continue),
             Verdict::Open(field) => {
@@ -42,6 +44,9 @@ impl RemoteStream {
             }
             Verdict::Answer(answer) => send(&answer).map(|()| Action::Pause),
             Verdict::Hold => Ok(Action::Pause),
+            Verdict::Valid(lines) => {
+                headers::set(Map::Request, VALID_FIELD, lines.as_bytes()).map(|()| Action::Continue)
+            }
         }
     }
 }

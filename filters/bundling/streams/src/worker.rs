@@ -1,12 +1,13 @@
 //! State that all streams of a worker share. It carries out the decisions of an end.
 
 use crate::counters::Counters;
+use filter_host::headers::{self, Map};
 use filter_host::log::{self, Level};
 use filter_host::shared::ProxyBoard;
 use filter_host::stream::Action;
 use filter_host::{HostError, callout, clock, context, reply, timer};
 use http_semantics::Reply;
-use page_flights::{Answer, End, Release};
+use page_flights::{Answer, End, Release, VALID_FIELD};
 use pipe_encoding::Windows;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -50,6 +51,11 @@ impl<E: End> Worker<E> {
             let done = context::on_behalf_of(stream, own, || match &release {
                 Release::Answer(answer) => send(answer),
                 Release::GoOn => context::continue_request(),
+                Release::Valid(lines) => {
+                    // Without the field, the cache validates the object itself.
+                    let set = headers::set(Map::Request, VALID_FIELD, lines.as_bytes());
+                    context::continue_request().and(set)
+                }
                 Release::GoOnDown => context::continue_response(),
             });
             if let Err(error) = done {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::ask;
+use super::{Slice, ask};
 use crate::error::HostError;
 use crate::kinds::{Buffer, Half, Level, Map};
 use crate::pairs::Pairs;
@@ -48,6 +48,10 @@ pub(crate) fn remove_header(map: Map, name: &str) -> Result<(), HostError> {
 
 pub(crate) fn send_local_response(status: u16, details: &str, headers: &Pairs, body: &[u8]) -> Result<(), HostError> {
     ask(|host| host.reply(status, details, headers, body))
+}
+
+pub(crate) fn respond(fields: &Pairs, body: Vec<Slice>) -> Result<(), HostError> {
+    ask(|host| host.respond(fields, body))
 }
 
 pub(crate) fn close_stream(half: Half) -> Result<(), HostError> {

@@ -5,12 +5,42 @@
 pub(crate) mod calls;
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::HostError;
 use crate::kinds::{Buffer, Half, Level, Map};
 use crate::pairs::Pairs;
+
+/// Bytes that several responses share.
+#[derive(Debug, Clone)]
+pub struct Slice {
+    bytes: Arc<[u8]>,
+    range: Range<usize>,
+}
+
+impl Slice {
+    /// Takes a part of `bytes`. A range that exceeds them is cut.
+    pub fn of(bytes: &Arc<[u8]>, range: Range<usize>) -> Self {
+        let end = range.end.min(bytes.len());
+        Self { bytes: Arc::clone(bytes), range: range.start.min(end)..end }
+    }
+
+    /// Returns the bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.get(self.range.clone()).unwrap_or_default()
+    }
+
+    /// Takes up to `most` bytes from the front. None if none are left.
+    pub fn take_front(&mut self, most: usize) -> Option<Self> {
+        let end = self.range.start.saturating_add(most).min(self.range.end);
+        let front = Self::of(&self.bytes, self.range.start..end);
+        self.range.start = end;
+        (!front.range.is_empty()).then_some(front)
+    }
+}
 
 /// The calls that filters make. A call means the stream whose callback runs, or the context that
 /// [`Host::set_effective_context`] named since.
@@ -68,6 +98,11 @@ pub trait Host {
 
     /// Ends the stream with a local response.
     fn reply(&self, status: u16, details: &str, headers: &Pairs, body: &[u8]) -> Result<(), HostError> {
+        Err(HostError::Unimplemented)
+    }
+
+    /// Ends the stream with a response that is complete. `fields` begin with `:status`.
+    fn respond(&self, fields: &Pairs, body: Vec<Slice>) -> Result<(), HostError> {
         Err(HostError::Unimplemented)
     }
 
@@ -168,4 +203,19 @@ fn ask<T>(call: impl FnOnce(&dyn Host) -> Result<T, HostError>) -> Result<T, Hos
 #[macro_export]
 macro_rules! entry_point {
     ($filter:ty) => {};
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_is_taken_from_its_front_until_it_is_empty() {
+        let bytes: Arc<[u8]> = b"abcdef".as_slice().into();
+        let mut slice = Slice::of(&bytes, 1..9);
+        assert_eq!(slice.bytes(), b"bcdef");
+        let taken: Vec<_> = std::iter::from_fn(|| slice.take_front(2)).map(|part| part.bytes().to_vec()).collect();
+        assert_eq!(taken, [b"bc".to_vec(), b"de".to_vec(), b"f".to_vec()]);
+        assert!(Slice::of(&bytes, 7..9).take_front(1).is_none());
+    }
 }

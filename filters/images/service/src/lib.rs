@@ -1,4 +1,4 @@
-//! The program `longhaul-images`: makes images smaller on their way from origins into Envoy's cache.
+//! The program `longhaul-images`: makes images smaller on their way from origins into the cache.
 //!
 //! ```text
 //! Envoy: cache ─► cluster images ─► [longhaul-images] ─► Envoy's socket for origins ─► guard ─► origin

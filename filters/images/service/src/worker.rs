@@ -17,7 +17,7 @@ pub fn run(limits: Limits) -> io::Result<()> {
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
     // The first call looks up the kernel's clock by a system call that the sandbox forbids.
     cpu_us();
-    let landlock = sandbox::close(limits).map_err(io::Error::other)?;
+    let landlock = sandbox::close(limits)?;
     output.write_all(&[u8::from(landlock)])?;
     output.flush()?;
     let mut task = [0; TASK_BYTES];

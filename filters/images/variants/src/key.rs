@@ -1,4 +1,4 @@
-//! The path under which the cache stores a variant. Envoy's cache knows no `Vary`, so the path has to differ.
+//! The path under which the cache stores a variant, beside the origin's image.
 
 /// The first segment of the path of a variant.
 pub const PREFIX: &[u8] = b"/.lh-webp";
@@ -17,6 +17,20 @@ pub fn origin(path: &[u8]) -> Option<&[u8]> {
     path.strip_prefix(PREFIX).filter(|rest| rest.starts_with(b"/"))
 }
 
+/// Returns true for a path under which variants lie. An origin that has such a path must not fill the place of a variant.
+pub fn is_reserved(path: &[u8]) -> bool {
+    path.starts_with(PREFIX)
+}
+
+/// Returns the URL as a client requests it, and true if `url` is a variant's. `url` begins with a scheme and a host.
+pub fn client_url(url: &[u8]) -> (Vec<u8>, bool) {
+    let after_scheme = url.windows(3).position(|three| three == b"://").map_or(url.len(), |at| at + 3);
+    let (scheme, rest) = url.split_at_checked(after_scheme).unwrap_or((url, b""));
+    let (host, path) =
+        rest.split_at_checked(rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len())).unwrap_or((rest, b""));
+    origin(path).map_or_else(|| (url.to_vec(), false), |path| ([scheme, host, path].concat(), true))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -27,6 +41,19 @@ mod tests {
         fn the_origins_path_comes_back(path in "/[ -~]{0,40}") {
             let variant = of(path.as_bytes()).unwrap();
             prop_assert_eq!(origin(&variant), Some(path.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn a_url_of_a_variant_is_shown_as_its_client_requests_it() {
+        for (url, expected) in [
+            ("http://a.example/.lh-webp/b.jpg?c", ("http://a.example/b.jpg?c", true)),
+            ("http://a.example/b.jpg", ("http://a.example/b.jpg", false)),
+            ("http://a.example/b/.lh-webp/c", ("http://a.example/b/.lh-webp/c", false)),
+            ("http://a.example", ("http://a.example", false)),
+            ("", ("", false)),
+        ] {
+            assert_eq!(client_url(url.as_bytes()), (expected.0.as_bytes().to_vec(), expected.1), "{url}");
         }
     }
 

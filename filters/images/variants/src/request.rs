@@ -2,7 +2,7 @@
 
 use http_semantics::Fields;
 
-use crate::Left;
+use crate::{Left, key};
 
 /// Returns the reason why a request gets the origin's bytes, or None if a variant may take their place.
 ///
@@ -21,6 +21,12 @@ pub fn left(fields: &Fields<'_>) -> Option<Left> {
         (fields.has("upgrade"), Left::Method),
     ];
     rows.into_iter().find(|(applies, _)| *applies).map(|(_, reason)| reason)
+}
+
+/// Returns the path under which a cache stores the variant that may take the place of the response. None if the request gets
+/// the origin's bytes.
+pub fn variant_path(fields: &Fields<'_>) -> Option<Vec<u8>> {
+    if left(fields).is_some() { None } else { key::of(fields.get(":path")?) }
 }
 
 fn has_body(fields: &Fields<'_>) -> bool {

@@ -75,6 +75,11 @@ pub fn tag(fields: &Fields<'_>, variant: Variant) -> Option<Vec<u8>> {
     fields.get("etag").and_then(|tag| variant.tag(tag))
 }
 
+/// Returns true if a response depends on `Accept`: a client that accepts WebP may get the variant (RFC 9110, 12.5.5).
+pub fn varies(fields: &Fields<'_>) -> bool {
+    source(fields).is_some()
+}
+
 fn source(fields: &Fields<'_>) -> Option<Source> {
     match media_type::essence(fields.get("content-type")?).as_str() {
         "image/jpeg" | "image/jpg" | "image/pjpeg" => Some(Source::Jpeg),

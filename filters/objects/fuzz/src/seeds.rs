@@ -3,7 +3,7 @@
 use object_rules::Life;
 use object_store::{Head, Kind, Placed, encode};
 
-/// Returns the heads of a response, of a response without fields, and of a marker.
+/// Returns the heads of a response, of a response without fields, of one in blocks, and of a marker.
 pub(crate) fn head() -> Vec<Vec<u8>> {
     let life =
         Life { received_s: 1_800_000_000, lifetime_s: 60, stale_if_error_s: u64::MAX, public: true, ..Life::default() };
@@ -15,7 +15,8 @@ pub(crate) fn head() -> Vec<Vec<u8>> {
     let response =
         Head { kind: Kind::Object, url: url.to_vec(), status: 200, fields, life, vary: vary.to_vec(), length: 9 };
     let empty = Head { fields: Vec::new(), vary: Vec::new(), status: 404, ..response.clone() };
-    let heads = [response, empty, Head::varies(url, &vary)];
+    let sliced = Head { kind: Kind::Slices, vary: Vec::new(), length: (3 << 20) + 9, ..response.clone() };
+    let heads = [response, empty, sliced, Head::varies(url, &vary)];
     let placed = heads.into_iter().map(|head| Placed { head, body_at: 512, stamp: 7 });
     placed.map(|placed| encode(&placed).unwrap_or_default()).collect()
 }
@@ -28,6 +29,9 @@ pub(crate) fn rules() -> Vec<Vec<u8>> {
             .to_vec(),
         b":path:/b?c\naccept-encoding:br, gzip;q=0.5\ncache-control:max-stale=5, min-fresh=3\n\n:status:404\n\
           vary:Accept-Encoding, origin\nexpires:Fri, 15 Jan 2027 08:01:00 GMT\ndate:Fri, 15 Jan 2027 08:00:00 GMT\nage:5"
+            .to_vec(),
+        b":path:/g\nrange:bytes=0-1048575\n\n:status:206\netag:\"z\"\ncache-control:public, max-age=60\n\
+          content-range:bytes 0-1048575/5242881\ncontent-digest:x\nvary:accept-encoding"
             .to_vec(),
         b":path:/d\nif-range:\"z\"\nx-range:bytes=0-4, 9-, -2\n\n:status:200\netag:\"z\"\n\
           cache-control:no-store, must-understand, s-maxage=7\nconnection:close, x\nx:y"
@@ -54,6 +58,8 @@ pub(crate) const TOKENS: &[&[u8]] = &[
     b"\nset-cookie:",
     b"\nrange:bytes=",
     b"\nif-range:",
+    b"\ncontent-range:bytes 0-",
+    b"\naccept-ranges:bytes",
     b"\nexpires:",
     b"Fri, 15 Jan 2027 08:00:00 GMT",
     b"\nlocation:http://",

@@ -24,7 +24,8 @@ impl<'f, 'v> Directives<'f, 'v> {
     }
 
     /// Returns the argument of the directive in seconds, at most 2^31. Of several, the smallest counts. An argument that is
-    /// missing or no number is 0, so the response is stale (RFC 9111 section 4.2.1). None without the directive.
+    /// missing, no number or apart from its `=` is 0, so the response is stale (RFC 9111 section 4.2.1). None without the
+    /// directive.
     pub fn seconds(&self, directive: &str) -> Option<u64> {
         self.seconds_or(directive, 0)
     }
@@ -42,8 +43,11 @@ impl<'f, 'v> Directives<'f, 'v> {
     fn arguments(&self, directive: &str) -> impl Iterator<Item = Option<&'v [u8]>> {
         self.fields.all("cache-control").flat_map(lists::items).filter_map(move |item| {
             let mut parts = item.splitn(2, |&byte| byte == b'=');
-            let name = parts.next().unwrap_or_default().trim_ascii();
-            name.eq_ignore_ascii_case(directive.as_bytes()).then(|| parts.next().map(<[u8]>::trim_ascii))
+            let name = parts.next().unwrap_or_default();
+            // No space may stand next to `=` (RFC 9111 section 5.2). The directive counts, and its argument does not.
+            let is_apart = name.ends_with(b" ") || name.ends_with(b"\t");
+            let argument = parts.next().map(|value| if is_apart { b"" } else { value });
+            name.trim_ascii().eq_ignore_ascii_case(directive.as_bytes()).then_some(argument)
         })
     }
 }
@@ -71,7 +75,10 @@ mod tests {
             ("public", None),
             ("x-max-age=1", None),
             ("max-age=60", Some(60)),
-            ("Max-Age = 60", Some(60)),
+            ("public ,Max-Age=60 , x", Some(60)),
+            ("max-age =60", Some(0)),
+            ("max-age= 60", Some(0)),
+            ("max-age\t=60", Some(0)),
             ("max-age=\"60\"", Some(60)),
             ("max-age=60, max-age=7", Some(7)),
             ("max-age=60, max-age=soon", Some(0)),
@@ -104,6 +111,7 @@ mod tests {
         let says = Directives::of(&list);
         assert!(says.has("no-cache") && says.has("ext"));
         assert!(!says.has("no-store") && !says.has("private"));
+        assert!(Directives::of(&fields(&[("cache-control", "no-store =x, private = \"y\"")])).has("no-store"));
         let open = fields(&[("cache-control", "ext=\"a, no-store")]);
         assert!(Directives::of(&open).has("no-store"));
     }

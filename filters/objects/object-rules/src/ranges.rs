@@ -19,19 +19,27 @@ pub enum Ranges {
     /// Parts of the body in the order of the request: one or more, not empty, inside the body, and without overlap. Each ends
     /// before its `end`.
     Parts(Vec<Range<u64>>),
-    /// Nothing that the body has: 416.
-    Unsatisfiable,
+    /// A part that the origin must send. Nothing of the body lies in the ranges, and the origin's 416 has a body and fields of
+    /// its own. Or the proxy may have compressed the body: a client that joins parts has others of the plain one.
+    Origins,
 }
 
 /// Returns what a request asks of a stored response with a body of `length` bytes. Ranges that overlap give the whole body,
-/// so a response is never longer than the body and the heads of its parts.
+/// so a response is never longer than the body and the heads of its parts. A stored `Content-Range` would be untrue beside
+/// several parts (RFC 9110 section 15.3.7.2), so such a response is sent whole.
 pub fn requested(request: &Fields<'_>, stored: &Fields<'_>, length: u64) -> Ranges {
     let is_get = request.get(":method").is_none_or(|method| method == b"GET");
     let is_ok = !stored.has(":status") || stored.status() == 200;
     let mut values = request.all("range");
     // A second field makes the request ambiguous.
     let (Some(value), None) = (values.next(), values.next()) else { return Ranges::Whole };
-    if !is_get || !is_ok || !is_current(request, stored) {
+    if !is_get || !is_ok || stored.has("content-range") {
+        return Ranges::Whole;
+    }
+    if stored.has("content-encoding") && !has_strong_tag(stored) {
+        return Ranges::Origins;
+    }
+    if !is_current(request, stored) {
         return Ranges::Whole;
     }
     let Some(specs) = specs(value) else { return Ranges::Whole };
@@ -39,17 +47,30 @@ pub fn requested(request: &Fields<'_>, stored: &Fields<'_>, length: u64) -> Rang
     if overlap(&parts) || (length == 0 && specs.iter().any(|spec| matches!(spec, Spec::Suffix(1..)))) {
         return Ranges::Whole;
     }
-    if parts.is_empty() { Ranges::Unsatisfiable } else { Ranges::Parts(parts) }
+    if parts.is_empty() { Ranges::Origins } else { Ranges::Parts(parts) }
+}
+
+/// Returns true if the origin has named these very bytes. Compression weakens a tag.
+fn has_strong_tag(stored: &Fields<'_>) -> bool {
+    stored.get("etag").is_some_and(|tag| tags::strongly_equal(tag, tag))
+}
+
+/// Returns how many bytes the only range of a request can give at most. An open one has no limit. None without a range, for
+/// several ranges, and for what a server ignores.
+pub(crate) fn extent(request: &Fields<'_>) -> Option<u64> {
+    let mut values = request.all("range");
+    let (Some(value), None) = (values.next(), values.next()) else { return None };
+    match specs(value)?.as_slice() {
+        [Spec::From(_)] => Some(u64::MAX),
+        [Spec::Between(first, last)] => Some(last.saturating_sub(*first).saturating_add(1)),
+        [Spec::Suffix(count)] => Some(*count),
+        _ => None,
+    }
 }
 
 /// Returns the value of `Content-Range` for a part (RFC 9110 section 14.4). `last` is the position of the last byte.
 pub fn content_range(first: u64, last: u64, total: u64) -> String {
     format!("bytes {first}-{last}/{total}")
-}
-
-/// Returns the value of `Content-Range` for a 416.
-pub fn unsatisfied(total: u64) -> String {
-    format!("bytes */{total}")
 }
 
 /// Returns true without `If-Range`, or if it names the stored response (RFC 9110 section 13.1.5). The comparison is strong,
@@ -171,7 +192,28 @@ mod tests {
     }
 
     #[test]
-    fn a_range_outside_the_body_is_unsatisfiable() {
+    fn a_range_of_a_body_that_the_proxy_may_have_compressed_is_the_origins() {
+        let gzip = ("content-encoding", "gzip");
+        for (stored, is_origins) in [
+            (&[gzip][..], true),
+            (&[gzip, ("etag", "W/\"a\"")], true),
+            (&[gzip, ("etag", "\"a\"")], false),
+            (&[("etag", "W/\"a\"")], false),
+            (&[], false),
+        ] {
+            for condition in ["", "\"a\""] {
+                let request: Vec<_> = [("range", "bytes=0-1")]
+                    .into_iter()
+                    .chain((!condition.is_empty()).then_some(("if-range", condition)))
+                    .collect();
+                let found = requested(&fields(&request), &fields(stored), 10);
+                assert_eq!(found == Ranges::Origins, is_origins, "{request:?} {stored:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_range_outside_the_body_is_the_origins() {
         for (range, length) in [
             ("bytes=10-", 10),
             ("bytes=10-20, 30-40", 10),
@@ -179,7 +221,7 @@ mod tests {
             ("bytes=0-", 0),
             ("bytes=99999999999999999999999-", 10),
         ] {
-            assert_eq!(of(range, length), Ranges::Unsatisfiable, "{range}");
+            assert_eq!(of(range, length), Ranges::Origins, "{range}");
         }
     }
 
@@ -223,6 +265,7 @@ mod tests {
             (&[RANGE, (":method", "GET")], &[(":status", "200")], true),
             (&[RANGE, (":method", "HEAD")], &[], false),
             (&[RANGE], &[(":status", "404")], false),
+            (&[RANGE], &[("content-range", "posts 0-24/319")], false),
             (&[RANGE, ("range", "bytes=2-3")], &[], false),
             (&[], &[], false),
         ] {
@@ -258,6 +301,5 @@ mod tests {
     #[test]
     fn content_range_states_first_last_and_total() {
         assert_eq!(content_range(0, 9, 100), "bytes 0-9/100");
-        assert_eq!(unsatisfied(100), "bytes */100");
     }
 }

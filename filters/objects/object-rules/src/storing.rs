@@ -11,6 +11,8 @@ use crate::{Directives, Life, Past, variant};
 
 /// The longest lifetime that is guessed.
 pub const MOST_HEURISTIC_S: u64 = 7 * 86_400;
+/// The longest lifetime that is guessed for an error of the server. It usually ends soon, whatever its file's date.
+const MOST_HEURISTIC_OF_ERROR_S: u64 = 60;
 
 /// Decides if `response` to `request` may be stored, and returns how long it may be reused. `delay_s` is the time from the
 /// request to the response. `now_s` is the time of the response. The caller has removed `Range` and the conditions that it
@@ -72,14 +74,19 @@ fn guessed_lifetime(request: &Fields<'_>, response: &Fields<'_>, made_s: u64) ->
     let is_plain = !request.get(":path").unwrap_or_default().contains(&b'?');
     let status = response.get(":status").unwrap_or_default();
     let is_guessable = STORED.contains(&status) || Directives::of(response).has("public");
+    let most_s = if is_error(response) { MOST_HEURISTIC_OF_ERROR_S } else { MOST_HEURISTIC_S };
     let changed = date(response, "last-modified").filter(|_| is_plain && is_guessable);
-    changed.map_or(0, |changed| (made_s.saturating_sub(since_1970(changed)) / 10).min(MOST_HEURISTIC_S))
+    changed.map_or(0, |changed| (made_s.saturating_sub(since_1970(changed)) / 10).min(most_s))
 }
 
 /// Without a directive, a stale response is better than none on a link that fails (RFC 9111 section 4.2.4). A stored error
 /// is no better than a new one.
 fn unless_failed(response: &Fields<'_>) -> u64 {
-    if response.status() >= 500 { 0 } else { u64::MAX }
+    if is_error(response) { 0 } else { u64::MAX }
+}
+
+fn is_error(response: &Fields<'_>) -> bool {
+    response.status() >= 500
 }
 
 fn since_1970(time: SystemTime) -> u64 {
@@ -129,6 +136,7 @@ mod tests {
             (&[TAG, ("expires", "Sat, 21 Nov 2026 13:01:00 GMT"), ("expires", "Sat, 21 Nov 2026 13:01:00 GMT")], 0),
             (&[TAG, cache_control("max-age=soon"), ("expires", "Sat, 21 Nov 2026 13:01:00 GMT")], 0),
             (&[TAG, cache_control("s-maxage=soon, max-age=60")], 0),
+            (&[TAG, cache_control("max-age = 60")], 0),
             (&[DATE, TEN_HOURS_AGO], 3600),
             (&[TEN_HOURS_AGO], 3600),
             (&[DATE, LONG_AGO], MOST_HEURISTIC_S),
@@ -136,6 +144,14 @@ mod tests {
             (&[TAG], 0),
             (&[(":status", "404"), DATE, TEN_HOURS_AGO], 3600),
             (&[(":status", "302"), cache_control("max-age=60"), TEN_HOURS_AGO], 60),
+            (&[(":status", "302"), cache_control("public"), DATE, TEN_HOURS_AGO], 3600),
+            (&[(":status", "499"), cache_control("public"), DATE, TEN_HOURS_AGO], 3600),
+            (&[(":status", "499"), TAG, ("expires", "Sat, 21 Nov 2026 13:01:00 GMT")], 60),
+            (&[(":status", "501"), LONG_AGO], 60),
+            (&[(":status", "503"), cache_control("public"), LONG_AGO], 60),
+            (&[(":status", "599"), cache_control("public"), DATE, TEN_HOURS_AGO], 60),
+            (&[(":status", "599"), cache_control("max-age=3600"), TEN_HOURS_AGO], 3600),
+            (&[(":status", "599"), ("expires", "0"), TEN_HOURS_AGO], 0),
         ] {
             assert_eq!(of(&[(":path", "/a")], response).map(|life| life.lifetime_s), Ok(expected), "{response:?}");
         }
@@ -215,7 +231,10 @@ mod tests {
             (&[], &[FRESH, (":status", "206")], Past::Partial),
             (&[], &[FRESH, (":status", "304")], Past::Status),
             (&[], &[FRESH, (":status", "429")], Past::Status),
-            (&[], &[FRESH, (":status", "418"), ("cache-control", "must-understand")], Past::Status),
+            (&[], &[FRESH, (":status", "599"), ("cache-control", "must-understand")], Past::Status),
+            (&[], &[TAG, LONG_AGO, (":status", "599")], Past::Status),
+            (&[], &[FRESH, (":status", "599"), ("cache-control", "private")], Past::Private),
+            (&[("cookie", "a=b")], &[FRESH, (":status", "499")], Past::Cookie),
             (&[], &[TAG, (":status", "302")], Past::Status),
             (&[], &[FRESH, ("cdn-cache-control", "max-age=1")], Past::Targeted),
             (&[("cache-control", "no-store")], &[FRESH], Past::NoStore),

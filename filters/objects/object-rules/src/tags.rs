@@ -24,9 +24,11 @@ fn first(value: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((tag.trim_ascii(), rest))
 }
 
-/// Weak comparison (RFC 9110 section 8.8.3.2).
+/// Weak comparison (RFC 9110 section 8.8.3.2). Some origins and clients omit the quotes. So two tags are also equal if they
+/// differ in their quotes alone.
 pub(crate) fn weakly_equal(one: &[u8], other: &[u8]) -> bool {
-    opaque(one) == opaque(other)
+    let bare = unquoted(opaque(one));
+    opaque(one) == opaque(other) || (bare == unquoted(opaque(other)) && !bare.is_empty())
 }
 
 /// Strong comparison (RFC 9110 section 8.8.3.2).
@@ -41,6 +43,10 @@ pub(crate) fn is_weak(tag: &[u8]) -> bool {
 
 fn opaque(tag: &[u8]) -> &[u8] {
     tag.strip_prefix(b"W/").unwrap_or(tag)
+}
+
+fn unquoted(tag: &[u8]) -> &[u8] {
+    tag.strip_prefix(b"\"").and_then(|inner| inner.strip_suffix(b"\"")).unwrap_or(tag)
 }
 
 #[cfg(test)]
@@ -67,12 +73,21 @@ mod tests {
     }
 
     #[test]
-    fn a_weak_tag_is_equal_to_none_strongly() {
+    fn a_weak_tag_and_one_without_quotes_are_equal_weakly_alone() {
         for (one, other, weakly, strongly) in [
             ("\"a\"", "\"a\"", true, true),
             ("W/\"a\"", "\"a\"", true, false),
             ("W/\"a\"", "W/\"a\"", true, false),
             ("\"a\"", "\"b\"", false, false),
+            ("\"a\"", "\"A\"", false, false),
+            ("\"a\"", "a", true, false),
+            ("W/\"a\"", "a", true, false),
+            ("W/a", "\"a\"", true, false),
+            ("\"a\"", "\"a", false, false),
+            ("\"a\"", "b", false, false),
+            ("\"\"", "\"\"", true, true),
+            ("\"\"", "", false, false),
+            ("\"\"", "\"", false, false),
             ("", "", true, false),
         ] {
             let (one, other) = (one.as_bytes(), other.as_bytes());

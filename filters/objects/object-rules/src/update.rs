@@ -141,6 +141,7 @@ mod tests {
             (&[("etag", "\"a\"")][..], &[("etag", "\"a\"")][..], true),
             (&[("etag", "W/\"a\"")], &[("etag", "\"a\"")], true),
             (&[("etag", "\"a\"")], &[("etag", "W/\"a\"")], true),
+            (&[("etag", "\"a\"")], &[("etag", "a")], true),
             (&[("etag", "\"a\"")], &[("etag", "\"b\"")], false),
             (&[("last-modified", "x")], &[("etag", "\"b\""), ("last-modified", "x")], false),
             (&[("last-modified", "x")], &[("last-modified", "x")], true),

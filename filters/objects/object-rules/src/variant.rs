@@ -7,8 +7,9 @@ use crate::lists;
 /// The most names. A response that depends on more fields is not stored.
 pub const MOST_NAMES: usize = 16;
 
-/// Returns the names in `Vary`, in lower case, sorted, each once. They are empty without `Vary`. Returns None for `*`, for a
-/// name that is none, and for more than [`MOST_NAMES`] names.
+/// Returns the names in `Vary`, in lower case, sorted, each once. An encoded response also depends on `Accept-Encoding`, whatever
+/// its origin says: other clients could not read it. Returns None for `*`, for a name that is none, and for more than
+/// [`MOST_NAMES`] names.
 pub fn names(response: &Fields<'_>) -> Option<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     for name in response.items("vary") {
@@ -16,6 +17,9 @@ pub fn names(response: &Fields<'_>) -> Option<Vec<Vec<u8>>> {
             return None;
         }
         names.push(name.to_ascii_lowercase());
+    }
+    if is_encoded(response) {
+        names.push(b"accept-encoding".to_vec());
     }
     names.sort_unstable();
     names.dedup();
@@ -30,6 +34,9 @@ pub fn values(request: &Fields<'_>, names: &[Vec<u8>]) -> Vec<u8> {
         put(&mut out, name);
         let value = match (name.as_slice(), coding(request)) {
             (b"accept-encoding", Some(coding)) => Some(coding.as_str().as_bytes().to_vec()),
+            // Language ranges have no case (RFC 4647 section 2). Their order stays: origins may read it as a preference
+            // (RFC 9110 section 12.5.4).
+            (b"accept-language", _) => joined(request, name).map(|value| value.to_ascii_lowercase()),
             _ => joined(request, name),
         };
         match value {
@@ -42,6 +49,25 @@ pub fn values(request: &Fields<'_>, names: &[Vec<u8>]) -> Vec<u8> {
         }
     }
     out
+}
+
+/// Returns true if the body is in a content encoding.
+fn is_encoded(response: &Fields<'_>) -> bool {
+    response.items("content-encoding").any(|coding| !coding.eq_ignore_ascii_case(b"identity"))
+}
+
+/// Returns the `Vary` that an encoded response needs. None if the field is right.
+pub fn of_encoded(response: &Fields<'_>) -> Option<Vec<u8>> {
+    if is_encoded(response) { with_name(response, b"Accept-Encoding") } else { None }
+}
+
+/// Returns the `Vary` of a response that also depends on the field `name`. None if the field is right.
+pub fn with_name(response: &Fields<'_>, name: &'static [u8]) -> Option<Vec<u8>> {
+    let is_named = |said: &[u8]| said == b"*" || said.eq_ignore_ascii_case(name);
+    if response.items("vary").any(is_named) {
+        return None;
+    }
+    Some(response.items("vary").chain([name]).collect::<Vec<_>>().join(&b", "[..]))
 }
 
 /// A class of clients by the content encodings that they accept.
@@ -111,6 +137,9 @@ mod tests {
             (&[][..], Some(&[][..])),
             (&[("vary", "")], Some(&[])),
             (&[("vary", "Origin,accept-encoding"), ("vary", " ORIGIN ")], Some(&["accept-encoding", "origin"])),
+            (&[("content-encoding", "gzip")], Some(&["accept-encoding"])),
+            (&[("content-encoding", "br"), ("vary", "Accept-Encoding, a")], Some(&["a", "accept-encoding"])),
+            (&[("content-encoding", "Identity")], Some(&[])),
             (&[("vary", "*")], None),
             (&[("vary", "origin"), ("vary", "a, *")], None),
             (&[("vary", "a b")], None),
@@ -119,6 +148,29 @@ mod tests {
         ] {
             let expected = expected.map(|names| names.iter().map(|name| name.as_bytes().to_vec()).collect());
             assert_eq!(names(&fields(vary)), expected, "{vary:?}");
+        }
+    }
+
+    #[test]
+    fn an_encoded_response_says_that_it_is_one() {
+        let gzip = ("content-encoding", "gzip");
+        assert_eq!(of_encoded(&fields(&[gzip])).as_deref(), Some(&b"Accept-Encoding"[..]));
+        for right in [&[gzip, ("vary", "accept-encoding")][..], &[("content-encoding", "identity")], &[]] {
+            assert_eq!(of_encoded(&fields(right)), None, "{right:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_added_once() {
+        for (vary, expected) in [
+            (&[][..], Some("accept")),
+            (&[("vary", "Origin")], Some("Origin, accept")),
+            (&[("vary", "a"), ("vary", "b")], Some("a, b, accept")),
+            (&[("vary", "a, Accept")], None),
+            (&[("vary", "*")], None),
+        ] {
+            let found = with_name(&fields(vary), b"accept");
+            assert_eq!(found.as_deref(), expected.map(str::as_bytes), "{vary:?}");
         }
     }
 
@@ -132,6 +184,23 @@ mod tests {
             ("accept", &[("accept", "x=\"a,b\"")], &[("accept", "x=\"a, b\"")], false),
             ("accept", &[("accept", "")], &[], false),
             ("accept", &[("accept", "a"), ("origin", "b")], &[("accept", "a")], true),
+            ("accept", &[("accept", "a")], &[("accept", "A")], false),
+            (
+                "accept-language",
+                &[("accept-language", "en-GB, de;q=0.5")],
+                &[("accept-language", "eN-gb,DE;Q=0.5")],
+                true,
+            ),
+            (
+                "accept-language",
+                &[("accept-language", "en"), ("accept-language", "de")],
+                &[("accept-language", "EN, de")],
+                true,
+            ),
+            ("accept-language", &[("accept-language", "en, de")], &[("accept-language", "de, en")], false),
+            ("accept-language", &[("accept-language", "en, de")], &[("accept-language", "en, de;q=0.5")], false),
+            ("accept-language", &[("accept-language", "en")], &[("accept-language", "en-GB")], false),
+            ("accept-language", &[("accept-language", "")], &[], false),
             (
                 "accept-encoding",
                 &[("accept-encoding", "gzip, br")],

@@ -2,18 +2,24 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use rustix::fs::OFlags;
 
+use crate::checks::Checks;
 use crate::files::{About, Folder, about, is_gone};
 use crate::head::{Kind, Placed};
 use crate::health::Health;
-use crate::hot::Hot;
+use crate::hot::{Hot, NOTE_EVERY};
 use crate::key::Key;
 use crate::ledger::{Ledger, Room, full};
-use crate::object::{Body, Found, MAX_MEMORY_BODY, Marker, Object, Reader};
+use crate::object::{Body, Found, MAX_MEMORY_BODY, Marker, Object};
 use crate::read::{Broken, Start, Wait};
+use crate::reader::Reader;
+use crate::slices::Slices;
+
+/// The most files that are spared while room is made, so that the search for room ends.
+const MOST_SPARED: u32 = 64;
 
 /// All parts of a store.
 #[derive(Debug)]
@@ -22,6 +28,7 @@ pub(crate) struct Disk {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) hot: Hot,
     pub(crate) health: Health,
+    pub(crate) checks: Checks,
     /// Held while a name and the books change together. Lookups do not take it.
     names: Mutex<()>,
 }
@@ -29,7 +36,14 @@ pub(crate) struct Disk {
 impl Disk {
     pub(crate) fn new(folder: Folder, max_bytes: u64, hot_bytes: u64) -> Arc<Self> {
         let (ledger, hot) = (Ledger::new(max_bytes), Hot::new(hot_bytes));
-        Arc::new(Self { folder, ledger, hot, health: Health::default(), names: Mutex::default() })
+        Arc::new(Self {
+            folder,
+            ledger,
+            hot,
+            health: Health::default(),
+            checks: Checks::default(),
+            names: Mutex::default(),
+        })
     }
 
     fn names(&self) -> MutexGuard<'_, ()> {
@@ -37,7 +51,7 @@ impl Disk {
     }
 
     /// Looks a key up. A file that cannot be read is absent.
-    pub(crate) fn find(&self, key: Key, url: &[u8]) -> Found {
+    pub(crate) fn find(self: &Arc<Self>, key: Key, url: &[u8]) -> Found {
         self.find_in_memory(key, url).unwrap_or_else(|| found(self.find_file(key), url))
     }
 
@@ -48,7 +62,7 @@ impl Disk {
 
     /// Finds a response in memory whose file is still the same: another process may have replaced or removed it.
     fn find_hot(&self, key: Key) -> Option<Arc<Object>> {
-        let (object, version) = self.hot.get(key)?;
+        let (object, version, _) = self.hot.get(key)?;
         if self.folder.version(key) != Some(version) {
             self.hot.remove(key);
             self.learn(key);
@@ -58,7 +72,7 @@ impl Disk {
         Some(object)
     }
 
-    fn find_file(&self, key: Key) -> Option<Arc<Object>> {
+    fn find_file(self: &Arc<Self>, key: Key) -> Option<Arc<Object>> {
         let Ok(Some((file, seen))) = self.folder.find(key, OFlags::RDONLY) else {
             self.forget(key);
             return None;
@@ -73,7 +87,8 @@ impl Disk {
             Err(Broken::Head(_) | Broken::Disk(_)) => return None,
         };
         self.note(key);
-        if start.placed.head.length <= MAX_MEMORY_BODY {
+        let is_sliced = start.placed.head.kind == Kind::Slices;
+        if start.placed.head.length <= MAX_MEMORY_BODY && !is_sliced {
             let body = start.body(&file, Wait::Disk).ok()?;
             let object = Object::new(key, start.placed, Body::Memory(body.into()));
             self.hot.put(&object, seen.into());
@@ -86,7 +101,12 @@ impl Disk {
         }
         let Placed { head, body_at, .. } = &start.placed;
         let reader = Reader::new(lease, file, *body_at, head.length);
-        Some(Object::new(key, start.placed, Body::File(reader)))
+        let body = if is_sliced {
+            Body::Slices(Slices::new(&start.placed, reader, self.checks.of(start.placed.stamp)))
+        } else {
+            Body::File(reader)
+        };
+        Some(Object::new(key, start.placed, body))
     }
 
     /// Notes a use of a file, which may be one of another process.
@@ -152,19 +172,41 @@ impl Disk {
 
     /// Makes room until a loose file may take `bytes`.
     pub(crate) fn reserve(&self, inode: u64, bytes: u64) -> io::Result<()> {
+        self.make_room(|| self.ledger.grow(inode, bytes))
+    }
+
+    /// Makes room until an open file may take `more` bytes than are counted for it.
+    pub(crate) fn grow(&self, inode: u64, more: u64) -> io::Result<()> {
+        self.make_room(|| self.ledger.add(inode, more))
+    }
+
+    fn make_room(&self, take: impl Fn() -> Room) -> io::Result<()> {
+        let mut spared = 0;
         loop {
-            match self.ledger.grow(inode, bytes) {
+            match take() {
                 Room::Taken => return Ok(()),
-                Room::Evict(key) => self.health.watch(self.remove(key))?,
+                Room::Evict(key) => self.evict(key, &mut spared)?,
                 Room::Full => return Err(full()),
-            };
+            }
         }
+    }
+
+    /// Removes a file that was not used for a turn of the clock, unless another process has read it lately.
+    fn evict(&self, key: Key, spared: &mut u32) -> io::Result<()> {
+        let is_read = || self.folder.stat(key).is_ok_and(|seen| seen.was_read(SystemTime::now(), 2 * NOTE_EVERY));
+        if *spared < MOST_SPARED && is_read() {
+            *spared += 1;
+            self.ledger.books().index.touch(key);
+            return Ok(());
+        }
+        self.health.watch(self.remove(key)).map(|_| ())
     }
 
     /// Removes files until the bytes fit.
     pub(crate) fn trim(&self) {
+        let mut spared = 0;
         while let Some(key) = self.ledger.excess() {
-            if self.health.watch(self.remove(key)).is_err() {
+            if self.evict(key, &mut spared).is_err() {
                 return;
             }
         }
@@ -193,7 +235,7 @@ impl Disk {
 }
 
 /// A file of another URL is absent: two URLs may have one hash.
-fn found(object: Option<Arc<Object>>, url: &[u8]) -> Found {
+pub(crate) fn found(object: Option<Arc<Object>>, url: &[u8]) -> Found {
     match object.filter(|object| object.head.url == url) {
         None => Found::Absent,
         Some(object) if object.head.kind == Kind::Varies => {

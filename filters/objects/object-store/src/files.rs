@@ -5,16 +5,18 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{self, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock};
+use rustix::fs::{
+    self, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT,
+    flock,
+};
 use rustix::io::Errno;
 
-use crate::head::Placed;
 use crate::key::Key;
 use crate::read::{Broken, Start, Wait};
 
@@ -30,6 +32,7 @@ pub(crate) struct About {
     /// Bytes on disk. An empty file counts as well: it takes an inode.
     pub(crate) bytes: u64,
     modified: (i64, u64),
+    accessed: (i64, u64),
     is_file: bool,
     pub(crate) is_named: bool,
 }
@@ -41,9 +44,19 @@ impl From<&Stat> for About {
             size: u64::try_from(stat.st_size).unwrap_or(0),
             bytes: u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512).max(512),
             modified: (stat.st_mtime, stat.st_mtime_nsec),
+            accessed: (stat.st_atime, stat.st_atime_nsec),
             is_file: FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile,
             is_named: stat.st_nlink > 0,
         }
+    }
+}
+
+impl About {
+    /// Returns true if the file was read within `time` before `now`, and after it was written.
+    pub(crate) fn was_read(&self, now: SystemTime, time: Duration) -> bool {
+        let now_s = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let read_s = u64::try_from(self.accessed.0).unwrap_or(0);
+        self.accessed > self.modified && read_s.saturating_add(time.as_secs()) >= now_s
     }
 }
 
@@ -52,25 +65,19 @@ pub(crate) fn is_gone(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ISDIR))
 }
 
+/// Returns the name of a key's file in the folder.
+fn name(key: Key) -> String {
+    format!("{}/{key}", key.folder())
+}
+
 /// Asks about an open file.
 pub(crate) fn about(file: &File) -> io::Result<About> {
     Ok(About::from(&fs::fstat(file)?))
 }
 
-/// A stored response, as another process sees it.
-#[derive(Debug)]
-pub struct Peeked {
-    /// The head, and where the body begins.
-    pub placed: Placed,
-    /// The file, open for reading.
-    pub file: File,
-    /// Changes when the file is replaced or its head is. Compare it with [`Folder::version`].
-    pub version: Version,
-}
-
 /// Which file lies under a key, and when it was written last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Version(u64, u64, (i64, u64));
+pub(crate) struct Version(u64, u64, (i64, u64));
 
 impl From<About> for Version {
     fn from(about: About) -> Self {
@@ -86,12 +93,18 @@ pub struct Folder {
     number: AtomicU64,
 }
 
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+}
+
 impl Folder {
     /// Opens the folder of a store. Another process fills it.
     ///
     /// # Errors
     /// The folder is missing, is a symbolic link, belongs to another user, or others may enter it. The text says which.
-    pub fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
         let root = fs::open(path, flags, Mode::empty()).map_err(|error| {
             let reason = "no folder, or a symbolic link, or not readable";
@@ -114,7 +127,10 @@ impl Folder {
     }
 
     /// Opens the folder of a store, or makes it. Its parent must exist.
-    pub(crate) fn make(path: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// The folder cannot be made or opened, belongs to another user, or others may enter it. The text has the reason.
+    pub fn make(path: &Path) -> io::Result<Self> {
         match std::fs::DirBuilder::new().mode(0o700).create(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(io::Error::new(error.kind(), format!("{}: {error}", path.display())));
@@ -154,29 +170,32 @@ impl Folder {
         }
     }
 
-    /// Reads the head of a response without an index. `None` if there is none, or if its file is torn.
+    /// Opens a file, and reads its head. `None` if there is none.
     ///
-    /// # Errors
-    /// Errors of the disk. With [`Wait::Never`], the kind `WouldBlock` where the head is not in the page cache. The
-    /// lookup of the name may wait nevertheless: no call of Linux avoids that.
-    pub fn peek(&self, key: Key, wait: Wait) -> io::Result<Option<Peeked>> {
+    /// With [`Wait::Never`], the error has the kind `WouldBlock` where the head is not in the page cache. The lookup of the
+    /// name may wait nevertheless.
+    pub(crate) fn peek(&self, key: Key, wait: Wait) -> Result<Option<(File, About, Start)>, Broken> {
         let Some((file, about)) = self.find(key, OFlags::RDONLY)? else { return Ok(None) };
-        match Start::read(&file, about.size, wait) {
-            Ok(start) => Ok(Some(Peeked { placed: start.placed, file, version: about.into() })),
-            Err(Broken::Disk(error)) => Err(error),
-            Err(Broken::Torn | Broken::Head(_)) => Ok(None),
-        }
+        let start = Start::read(&file, about.size, wait)?;
+        Ok(Some((file, about, start)))
+    }
+
+    /// Notes for other processes that a response was used. Their clock passes it over ([`About::was_read`]).
+    pub(crate) fn note_use(&self, key: Key) {
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        let times = Timestamps { last_access: now, last_modification: Timespec { tv_nsec: UTIME_OMIT, ..now } };
+        // A use that is not noted may cost the response its place, and nothing else.
+        let _ = fs::utimensat(&self.root, name(key), &times, AtFlags::SYMLINK_NOFOLLOW);
     }
 
     /// Returns the version of the file of a key, in one call of the system. `None` if there is none.
-    pub fn version(&self, key: Key) -> Option<Version> {
+    pub(crate) fn version(&self, key: Key) -> Option<Version> {
         self.stat(key).ok().map(Version::from)
     }
 
     /// Asks about the file of a key. It follows a swapped folder, but opens nothing.
     pub(crate) fn stat(&self, key: Key) -> io::Result<About> {
-        let name = format!("{}/{key}", key.folder());
-        Ok(About::from(&fs::statat(&self.root, name, AtFlags::SYMLINK_NOFOLLOW)?))
+        Ok(About::from(&fs::statat(&self.root, name(key), AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
     /// Removes the name of a key.

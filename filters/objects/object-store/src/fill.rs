@@ -13,8 +13,9 @@ use crate::files::about;
 use crate::head::{Head, HeadError, Placed, body_at, encode};
 use crate::key::{Key, first_half};
 use crate::ledger::full;
-use crate::object::{Body, MAX_MEMORY_BODY, Object, Reader};
+use crate::object::{Body, MAX_MEMORY_BODY, Object};
 use crate::read::{Wait, read_full};
+use crate::reader::Reader;
 
 /// Files take whole blocks of this many bytes on usual file systems.
 const BLOCK: u64 = 4096;
@@ -131,7 +132,7 @@ impl Drop for Fill {
 }
 
 /// Draws a number that no other body has. Its parts differ between processes, runs and calls.
-fn stamp() -> u64 {
+pub(crate) fn stamp() -> u64 {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
     let hasher = Sha256::new()

@@ -10,11 +10,17 @@
 //! Numbers are little-endian. The body begins at a multiple of [`PAD`] that leaves room, so that the fields of a 304 can be
 //! written over the old head. Such a write is not atomic, and the checksum makes a torn head a miss.
 
-use http_semantics::fields::FieldList;
-use object_rules::Life;
+use http_semantics::{FieldList, Fields};
+use object_rules::conditions::preconditions_hold;
+use object_rules::plain::{PlainField, is_unkeyed};
+use object_rules::ranges::{Ranges, requested};
+use object_rules::reply::{Reply, reply};
+use object_rules::slices::{Blocks, MOST_LENGTH};
+use object_rules::{Life, Use};
 use sha2::{Digest, Sha256};
 
 use crate::key::first_half;
+use crate::system::{chance, now_s};
 
 /// The most bytes of an encoded head.
 pub const MAX_HEAD: usize = 64 * 1024;
@@ -29,6 +35,12 @@ const FIXED: usize = 24;
 const PAD: usize = 512;
 /// Bytes that a 304 usually adds: a longer `date`, `age` or `cache-control`.
 const ROOM: usize = 128;
+/// The same for a body in blocks, which is never copied.
+const SLICED_ROOM: usize = 4096;
+/// The bodies of sliced files begin at a multiple of this, so that blocks do not share pages with the head.
+const SLICED_PAD: usize = 4096;
+/// The bytes of a block in the map.
+pub(crate) const MAP_ENTRY: u64 = 16;
 
 const ALWAYS_VALIDATE: u8 = 1;
 const NEVER_STALE: u8 = 2;
@@ -41,6 +53,8 @@ pub enum Kind {
     Object,
     /// A marker, without a body: responses of this URL depend on the fields in `vary`.
     Varies,
+    /// A response whose body comes in blocks. [`Slices`](crate::Slices) has the form of the file.
+    Slices,
 }
 
 /// A response without its body, as it is stored.
@@ -63,6 +77,28 @@ pub struct Head {
 }
 
 impl Head {
+    /// Returns the fields as the rules read them. `:status` is one of them.
+    pub fn as_fields(&self) -> Fields<'_> {
+        self.fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice())).collect()
+    }
+
+    /// Decides the use that a request may make of the response. None: the origin must judge, because the request has an unkeyed
+    /// field, a condition that may be false, or a range that is the origin's.
+    pub fn use_for(&self, request: &Fields<'_>, plain_fields: &[PlainField], now_s: u64) -> Option<Use> {
+        let stored = self.as_fields();
+        if is_unkeyed(request, &self.vary, plain_fields) || !preconditions_hold(request, &stored) {
+            return None;
+        }
+        let life = self.life.allows(request, now_s);
+        let is_origins = life != Use::Unavailable && requested(request, &stored, self.length) == Ranges::Origins;
+        (!is_origins).then_some(life)
+    }
+
+    /// Returns the response that a request gets. `fields` are those of [`Self::as_fields`], or some of them.
+    pub fn reply<'a>(&self, request: &Fields<'_>, fields: &Fields<'a>) -> Reply<'a> {
+        reply(request, fields, self.length, self.life.age_at_s(now_s()), chance)
+    }
+
     /// Returns the head of a marker.
     pub fn varies(url: &[u8], names: &[Vec<u8>]) -> Self {
         Self {
@@ -88,6 +124,24 @@ pub struct Placed {
     pub stamp: u64,
 }
 
+impl Placed {
+    /// Returns where the map of the blocks begins in a sliced file. An entry does not cross a page.
+    pub(crate) fn map_at(&self) -> u64 {
+        self.body_at.saturating_add(self.head.length).checked_next_multiple_of(PAD as u64).unwrap_or(u64::MAX)
+    }
+
+    /// Returns where the file ends.
+    pub(crate) fn end(&self) -> u64 {
+        match self.head.kind {
+            Kind::Object | Kind::Varies => self.body_at.saturating_add(self.head.length),
+            Kind::Slices => {
+                let blocks = Blocks { length: self.head.length };
+                self.map_at().saturating_add(blocks.count().saturating_mul(MAP_ENTRY))
+            }
+        }
+    }
+}
+
 /// The reason why bytes are no head, or why a head cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeadError {
@@ -108,6 +162,12 @@ pub(crate) fn body_at(encoded: usize) -> u64 {
     ((encoded + ROOM).div_ceil(PAD) * PAD) as u64
 }
 
+/// Returns where the body of a sliced file begins.
+pub(crate) fn sliced_body_at(encoded: usize) -> u64 {
+    // The largest head fits as well.
+    ((encoded + SLICED_ROOM).div_ceil(SLICED_PAD) * SLICED_PAD).min(MAX_HEAD) as u64
+}
+
 /// Writes a head. Its length does not depend on numbers in it.
 ///
 /// # Errors
@@ -126,6 +186,7 @@ pub fn encode(placed: &Placed) -> Result<Vec<u8>, HeadError> {
     text.push(match head.kind {
         Kind::Object => 0,
         Kind::Varies => 1,
+        Kind::Slices => 2,
     });
     text.extend_from_slice(&head.status.to_le_bytes());
     text.push(flags);
@@ -179,11 +240,15 @@ pub fn decode(bytes: &[u8]) -> Result<Placed, HeadError> {
 
 /// Refuses places in which no body can lie. Files do not reach beyond `i64::MAX`.
 fn check(placed: &Placed) -> Result<(), HeadError> {
-    let Placed { head, body_at, .. } = placed;
+    let (head, body_at) = (&placed.head, &placed.body_at);
     let is_aligned = body_at.is_multiple_of(PAD as u64) && *body_at <= MAX_BODY_AT;
-    let end = body_at.checked_add(head.length).and_then(|end| i64::try_from(end).ok());
-    let fits_kind = head.kind == Kind::Object || (head.status == 0 && head.length == 0 && head.fields.is_empty());
-    if is_aligned && end.is_some() && fits_kind { Ok(()) } else { Err(HeadError::Malformed) }
+    let end = i64::try_from(placed.end());
+    let fits_kind = match head.kind {
+        Kind::Object => true,
+        Kind::Varies => head.status == 0 && head.length == 0 && head.fields.is_empty(),
+        Kind::Slices => head.status == 200 && (1..=MOST_LENGTH).contains(&head.length),
+    };
+    if is_aligned && end.is_ok() && fits_kind { Ok(()) } else { Err(HeadError::Malformed) }
 }
 
 fn checksum(text: &[u8]) -> [u8; 16] {
@@ -211,6 +276,7 @@ fn parse(text: &[u8]) -> Option<Placed> {
     let kind = match text.array::<1>()? {
         [0] => Kind::Object,
         [1] => Kind::Varies,
+        [2] => Kind::Slices,
         _ => return None,
     };
     let status = u16::from_le_bytes(text.array()?);

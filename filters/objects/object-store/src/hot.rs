@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::files::Version;
 use crate::key::Key;
@@ -9,6 +10,8 @@ use crate::object::{Body, Object};
 
 /// Memory of an entry besides its bytes: the object, its allocations, and its places in the map and the list.
 const ENTRY: u64 = 400;
+/// How often the use of a response is noted where other processes see it.
+pub(crate) const NOTE_EVERY: Duration = Duration::from_mins(1);
 /// Memory of a field besides its bytes: two vectors.
 const FIELD: u64 = 64;
 
@@ -18,6 +21,7 @@ struct Slot {
     version: Version,
     weight: u64,
     is_used: bool,
+    noted: Instant,
 }
 
 #[derive(Debug, Default)]
@@ -44,13 +48,17 @@ impl Hot {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a response, and the version of the file that it was read from.
-    pub(crate) fn get(&self, key: Key) -> Option<(Arc<Object>, Version)> {
+    /// Returns a response, and the version of the file that it was read from. The last value is true each [`NOTE_EVERY`].
+    pub(crate) fn get(&self, key: Key) -> Option<(Arc<Object>, Version, bool)> {
         let mut ring = self.ring();
         let at = *ring.at.get(&key)?;
         let slot = ring.slots.get_mut(at)?;
         slot.is_used = true;
-        Some((Arc::clone(&slot.object), slot.version))
+        let is_due = slot.noted.elapsed() >= NOTE_EVERY;
+        if is_due {
+            slot.noted = Instant::now();
+        }
+        Some((Arc::clone(&slot.object), slot.version, is_due))
     }
 
     /// Keeps a response, instead of an older one. One whose body lies in a file is not kept.
@@ -64,7 +72,7 @@ impl Hot {
         }
         let at = ring.slots.len();
         ring.at.insert(object.key, at);
-        ring.slots.push(Slot { object: Arc::clone(object), version, weight, is_used: false });
+        ring.slots.push(Slot { object: Arc::clone(object), version, weight, is_used: false, noted: Instant::now() });
         ring.bytes = ring.bytes.saturating_add(weight);
     }
 
@@ -96,10 +104,11 @@ impl Ring {
                 self.hand = 0;
             }
             let slot = self.slots.get_mut(self.hand)?;
+            // The newest response moves to the place of the removed one. The hand reaches it after all others.
+            self.hand += 1;
             if !std::mem::take(&mut slot.is_used) {
                 return Some(slot.object.key);
             }
-            self.hand += 1;
         }
         None
     }

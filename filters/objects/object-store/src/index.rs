@@ -77,10 +77,11 @@ impl Index {
                 self.hand = 0;
             }
             let slot = self.slots.get_mut(self.hand)?;
+            // The newest entry moves to the place of the removed one. The hand reaches it after all others.
+            self.hand += 1;
             if !std::mem::take(&mut slot.is_used) && !is_pinned(slot.key) {
                 return Some(slot.key);
             }
-            self.hand += 1;
         }
         None
     }
@@ -150,5 +151,20 @@ mod tests {
         }
         assert_eq!(index.victim(|_| false), Some(key(3)));
         assert_eq!(index.victim(|_| true), None);
+    }
+
+    #[test]
+    fn a_full_index_takes_in_new_entries() {
+        let mut index = Index::default();
+        for number in 0..10 {
+            index.set(key(number), 512);
+        }
+        for number in 10..20 {
+            let victim = index.victim(|_| false).unwrap();
+            index.remove(victim);
+            index.set(key(number), 512);
+        }
+        let old = (0..10).filter(|number| index.has(key(*number))).count();
+        assert!(old <= 3 && index.has(key(19)), "{old}");
     }
 }

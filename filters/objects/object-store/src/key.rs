@@ -14,11 +14,10 @@ impl Key {
         hash([b"url".as_slice(), scheme, host, path])
     }
 
-    /// Returns the key of the variant that `values` select: the names in `Vary`, and the request's normalised values.
-    /// Their order counts.
-    pub fn variant<'a>(url_key: Self, values: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Self {
-        let values = values.into_iter().flat_map(|(name, value)| [name, value]);
-        hash([b"variant".as_slice(), &url_key.0].into_iter().chain(values))
+    /// Returns the key of the variant that `values` select (`object_rules::variant::values`), below the marker `stamp` of the
+    /// URL.
+    pub fn of_variant(url: Self, stamp: u64, values: &[u8]) -> Self {
+        hash([b"variant".as_slice(), &url.0, &stamp.to_le_bytes(), values])
     }
 
     /// Reads the hexadecimal name that [`Display`](fmt::Display) writes. Other texts give `None`.
@@ -34,6 +33,23 @@ impl Key {
     pub(crate) fn folder(self) -> String {
         let [first, ..] = self.0;
         format!("{first:02x}")
+    }
+}
+
+/// A URL, and its key. Every process that fills or reads a store names responses in this way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name {
+    /// The key of the URL.
+    pub key: Key,
+    /// The URL.
+    pub url: Vec<u8>,
+}
+
+impl Name {
+    /// Names the response for a URL: its scheme, its host in any case with the port, and its path with the query.
+    pub fn of_url(scheme: &[u8], host: &[u8], path: &[u8]) -> Self {
+        let host = host.to_ascii_lowercase();
+        Self { key: Key::of_url(scheme, &host, path), url: [scheme, b"://", &host, path].concat() }
     }
 }
 
@@ -73,10 +89,12 @@ mod tests {
         let key = Key::of_url(b"https", b"a.example", b"/b");
         assert_ne!(key, Key::of_url(b"https", b"a.example/", b"b"));
         assert_ne!(key, Key::of_url(b"http", b"a.example", b"/b"));
-        let one = Key::variant(key, [(b"accept".as_slice(), b"ab".as_slice())]);
-        assert_ne!(one, Key::variant(key, [(b"accepta".as_slice(), b"b".as_slice())]));
-        assert_ne!(one, Key::variant(key, []));
-        assert_ne!(Key::variant(key, []), key);
+        let one = Key::of_variant(key, 1, b"ab");
+        for other in
+            [Key::of_variant(key, 2, b"ab"), Key::of_variant(key, 1, b"a"), Key::of_variant(one, 1, b"ab"), key]
+        {
+            assert_ne!(one, other);
+        }
     }
 
     #[test]

@@ -87,6 +87,17 @@ impl Books {
         }
     }
 
+    /// Changes the bytes of an open file.
+    fn resize(&mut self, inode: u64, bytes: u64) {
+        let Some(held) = self.held.get_mut(&inode) else { return };
+        let before = std::mem::replace(&mut held.bytes, bytes);
+        if held.is_loose {
+            self.loose = self.loose.saturating_sub(before).saturating_add(bytes);
+        } else if self.index.has(held.key) {
+            self.index.set(held.key, bytes);
+        }
+    }
+
     fn total(&self) -> u64 {
         self.index.bytes().saturating_add(self.loose)
     }
@@ -132,19 +143,30 @@ impl Ledger {
         Lease { ledger: Arc::clone(self), inode }
     }
 
-    /// Counts `bytes` for a loose file, if they fit.
+    /// Counts `bytes` for an open file, if they fit.
     pub(crate) fn grow(&self, inode: u64, bytes: u64) -> Room {
+        self.take(inode, |before| before.max(bytes))
+    }
+
+    /// Counts `more` bytes for an open file, if they fit.
+    pub(crate) fn add(&self, inode: u64, more: u64) -> Room {
+        self.take(inode, |before| before.saturating_add(more))
+    }
+
+    fn take(&self, inode: u64, after: impl Fn(u64) -> u64) -> Room {
         let mut books = self.books();
         let Some(before) = books.held.get(&inode).map(|held| held.bytes) else { return Room::Full };
-        let more = bytes.saturating_sub(before);
-        if books.total().saturating_add(more) > self.max_bytes {
+        let bytes = after(before);
+        if books.total().saturating_add(bytes.saturating_sub(before)) > self.max_bytes {
             return books.victim().map_or(Room::Full, Room::Evict);
         }
-        if let Some(held) = books.held.get_mut(&inode) {
-            held.bytes = before.saturating_add(more);
-        }
-        books.loose = books.loose.saturating_add(more);
+        books.resize(inode, bytes);
         Room::Taken
+    }
+
+    /// Counts `bytes` for an open file.
+    pub(crate) fn resize(&self, inode: u64, bytes: u64) {
+        self.books().resize(inode, bytes);
     }
 
     /// Returns the file to remove next, if there are too many bytes.

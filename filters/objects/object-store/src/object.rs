@@ -1,14 +1,14 @@
 //! Stored responses, as lookups give them.
 
-use std::fs::File;
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use http_semantics::Fields;
+use object_rules::variant;
 
 use crate::head::{Head, Placed};
 use crate::key::Key;
-use crate::ledger::Lease;
-use crate::read::{Wait, read_full, read_now};
+use crate::reader::Reader;
+use crate::slices::Slices;
 
 /// Bodies up to this length in bytes are given in memory.
 pub const MAX_MEMORY_BODY: u64 = 64 * 1024;
@@ -43,6 +43,8 @@ pub enum Body {
     Memory(Arc<[u8]>),
     /// A body that lies in an open file.
     File(Reader),
+    /// A body of which some blocks may be missing.
+    Slices(Slices),
 }
 
 /// The marker of a URL whose responses vary.
@@ -50,9 +52,16 @@ pub enum Body {
 pub struct Marker {
     /// The names of the fields.
     pub names: Vec<Vec<u8>>,
-    /// A number that no other marker has. It belongs into [`Key::variant`]: once the marker is removed, nobody finds the
+    /// A number that no other marker has. It belongs into [`Key::of_variant`]: once the marker is removed, nobody finds the
     /// variants of its time again.
     pub stamp: u64,
+}
+
+impl Marker {
+    /// Returns the key of the response to `request`. `url` is that of the URL.
+    pub fn select(&self, url: Key, request: &Fields<'_>) -> Key {
+        Key::of_variant(url, self.stamp, &variant::values(request, &self.names))
+    }
 }
 
 /// The result of a lookup.
@@ -60,78 +69,8 @@ pub struct Marker {
 pub enum Found {
     /// Nothing that can be used.
     Absent,
-    /// A marker: responses of this URL depend on fields of the request, and lie under [`Key::variant`].
+    /// A marker: responses of this URL depend on fields of the request, and lie under [`Key::of_variant`].
     Varies(Marker),
     /// A response.
     Object(Arc<Object>),
-}
-
-/// An open file with a body, complete or still growing. Clones share it. The store counts the file's bytes until the last
-/// one is dropped, also if the file is removed meanwhile.
-#[derive(Debug, Clone)]
-pub struct Reader(Arc<Open>);
-
-#[derive(Debug)]
-struct Open {
-    // First, so that it ends before the file is closed: afterwards another file may get the inode.
-    lease: Lease,
-    file: File,
-    body_at: u64,
-    length: AtomicU64,
-}
-
-impl Reader {
-    pub(crate) fn new(lease: Lease, file: File, body_at: u64, length: u64) -> Self {
-        Self(Arc::new(Open { lease, file, body_at, length: AtomicU64::new(length) }))
-    }
-
-    /// Returns how many bytes of the body are there. It grows while the file is filled.
-    pub fn length(&self) -> u64 {
-        self.0.length.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn set_length(&self, length: u64) {
-        self.0.length.store(length, Ordering::Release);
-    }
-
-    pub(crate) fn inode(&self) -> u64 {
-        self.0.lease.inode
-    }
-
-    /// Returns the file.
-    pub fn file(&self) -> &File {
-        &self.0.file
-    }
-
-    /// Returns where the body begins in the file, in bytes.
-    pub fn body_at(&self) -> u64 {
-        self.0.body_at
-    }
-
-    /// Reads from the byte `at` of the body, and waits for the disk. Fewer bytes than asked: the rest is not there.
-    ///
-    /// # Errors
-    /// Errors of the disk.
-    pub fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let part = self.part(at, buffer);
-        read_full(&self.0.file, self.0.body_at.saturating_add(at), part, Wait::Disk)
-    }
-
-    /// Reads from the byte `at` of the body what is in the page cache, as [`read_now`] does.
-    ///
-    /// # Errors
-    /// Errors of the disk.
-    pub fn read_now(&self, at: u64, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        let part = self.part(at, buffer);
-        if part.is_empty() {
-            return Ok(Some(0));
-        }
-        read_now(&self.0.file, self.0.body_at.saturating_add(at), part)
-    }
-
-    /// Returns the part of the buffer that the body can fill.
-    fn part<'a>(&self, at: u64, buffer: &'a mut [u8]) -> &'a mut [u8] {
-        let left = usize::try_from(self.length().saturating_sub(at)).unwrap_or(usize::MAX).min(buffer.len());
-        buffer.get_mut(..left).unwrap_or_default()
-    }
 }

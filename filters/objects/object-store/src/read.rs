@@ -15,7 +15,7 @@ const TRIES: usize = 3;
 
 /// The choice if a read may wait for the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wait {
+pub(crate) enum Wait {
     /// Waits for the disk.
     Disk,
     /// Gives an error of the kind `WouldBlock` for bytes that are not in the page cache.
@@ -27,7 +27,7 @@ pub enum Wait {
 ///
 /// # Errors
 /// Errors of the disk. A file system that cannot tell gives `None`.
-pub fn read_now(file: &File, at: u64, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+pub(crate) fn read_now(file: &File, at: u64, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     loop {
         match preadv2(file, &mut [IoSliceMut::new(buffer)], at, ReadWriteFlags::NOWAIT) {
             Ok(count) => return Ok(Some(count)),
@@ -95,8 +95,7 @@ impl Start {
                 result => break result?,
             }
         };
-        let end = start.placed.body_at.saturating_add(start.placed.head.length);
-        if size < end { Err(Broken::Torn) } else { Ok(start) }
+        if size < start.placed.end() { Err(Broken::Torn) } else { Ok(start) }
     }
 
     fn read_once(file: &File, size: u64, wait: Wait) -> Result<Self, Broken> {

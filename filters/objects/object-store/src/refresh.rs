@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 use crate::disk::Disk;
 use crate::files::about;
 use crate::fill::{Fill, invalid};
-use crate::head::{Head, Placed, encode};
+use crate::head::{Head, Kind, Placed, encode};
 use crate::object::Object;
 use crate::read::{Broken, Start, Wait, read_full};
 
@@ -35,6 +35,11 @@ pub(crate) fn refresh(disk: &Arc<Disk>, object: &Object, fields: FieldList, life
     let Placed { head: old, body_at, stamp } = old;
     let placed = Placed { head: Head { fields, life, ..old }, body_at, stamp };
     let encoded = encode(&placed).map_err(invalid)?;
+    if encoded.len() as u64 > body_at && placed.head.kind == Kind::Slices {
+        // A copy of gigabytes would take longer than a client waits.
+        disk.remove_torn(object.key, seen.inode);
+        return Err(replaced());
+    }
     if encoded.len() as u64 > body_at {
         let mut copy = Fill::begin(disk, object.key, placed.head.clone())?;
         let mut chunk = vec![0; CHUNK];

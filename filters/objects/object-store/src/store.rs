@@ -15,6 +15,8 @@ use crate::fill::Fill;
 use crate::head::Head;
 use crate::key::Key;
 use crate::object::{Found, Object};
+use crate::slice_writer::{self, SliceWriter};
+use crate::slices::Slices;
 use crate::upkeep::{self, Listed, Verified};
 
 /// How often the folder is scanned again: another program may have left files.
@@ -40,6 +42,8 @@ pub struct Counts {
     pub entries: u64,
     /// Bytes on disk of these files.
     pub disk_bytes: u64,
+    /// The most bytes on disk.
+    pub max_bytes: u64,
     /// Bytes of responses in memory.
     pub hot_bytes: u64,
     /// Bytes on disk of files in the making, and of removed files that readers hold.
@@ -64,8 +68,15 @@ impl Store {
     /// # Errors
     /// The folder cannot be made or opened, belongs to another user, or others may enter it. The text has the reason.
     pub fn open(options: &Options) -> io::Result<Arc<Self>> {
-        let folder = Folder::make(&options.folder)?;
-        let disk = Disk::new(folder, options.max_bytes, options.hot_bytes);
+        Self::within(Folder::make(&options.folder)?, options.max_bytes, options.hot_bytes)
+    }
+
+    /// As [`Store::open`], with a folder that is open. A program may give up rights in between: no thread runs yet.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub fn within(folder: Folder, max_bytes: u64, hot_bytes: u64) -> io::Result<Arc<Self>> {
+        let disk = Disk::new(folder, max_bytes, hot_bytes);
         let store = Self { disk, is_scanned: Arc::default(), scanned_at: Mutex::new(Instant::now()) };
         store.scan()?;
         Ok(Arc::new(store))
@@ -99,6 +110,29 @@ impl Store {
     pub fn begin(&self, key: Key, head: Head) -> io::Result<Fill> {
         self.scan_again();
         Fill::begin(&self.disk, key, head)
+    }
+
+    /// Stores a response whose body comes in blocks, in any order. `head.length` is its length. No block is there yet.
+    ///
+    /// # Errors
+    /// As for [`Store::begin`]. A body of more than half of the store's bytes has no room (`StorageFull`).
+    pub fn begin_slices(&self, key: Key, head: Head) -> io::Result<Arc<Object>> {
+        self.scan_again();
+        slice_writer::begin(&self.disk, key, head)
+    }
+
+    /// Begins to write the bytes of a sliced response from `at` on.
+    ///
+    /// # Errors
+    /// The response was removed or replaced (`NotFound`), or a write failed less than
+    /// [`PAUSE`](crate::PAUSE) ago (`ResourceBusy`), or the disk takes no writes.
+    pub fn write_slices(&self, key: Key, slices: &Slices, at: u64) -> io::Result<SliceWriter> {
+        SliceWriter::open(&self.disk, key, slices.clone(), at)
+    }
+
+    /// Removes a sliced response, unless another one has taken its place. Open handles stay valid.
+    pub fn remove_slices(&self, key: Key, slices: &Slices) {
+        self.disk.remove_torn(key, slices.reader().inode());
     }
 
     fn scan_again(&self) {
@@ -171,6 +205,7 @@ impl Store {
         Counts {
             entries: books.index.len() as u64,
             disk_bytes: books.index.bytes(),
+            max_bytes: self.disk.ledger.max_bytes,
             unlinked_bytes: books.loose,
             hot_bytes: self.disk.hot.bytes(),
             errors: self.disk.health.errors(),

@@ -7,9 +7,10 @@ use rustix::fs::OFlags;
 
 use crate::disk::Disk;
 use crate::files::About;
-use crate::head::Head;
+use crate::head::{Head, Kind, Placed};
 use crate::key::Key;
 use crate::read::{Broken, Start, Wait, read_full};
+use crate::slices::{noted_bytes, repair};
 
 /// A head is written over within this time.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -22,6 +23,8 @@ pub struct Listed<'a> {
     pub key: Key,
     /// The head of the response or the marker.
     pub head: &'a Head,
+    /// Bytes of the body that are stored: all, unless it comes in blocks.
+    pub stored_bytes: u64,
     /// Bytes on disk.
     pub disk_bytes: u64,
 }
@@ -35,6 +38,8 @@ pub struct Verified {
     pub removed: u64,
     /// Files that the disk did not give. They stay.
     pub unreadable: u64,
+    /// Blocks of good files that were torn, and are gone.
+    pub blocks: u64,
 }
 
 /// Learns the sizes of all files. Requests find the files without that.
@@ -50,7 +55,12 @@ pub(crate) fn list(disk: &Disk, mut each: impl FnMut(Listed<'_>)) -> io::Result<
     disk.folder.walk(|key| {
         let Ok(Some((file, About { size, bytes, .. }))) = disk.folder.find(key, OFlags::RDONLY) else { return };
         if let Ok(start) = Start::read(&file, size, Wait::Disk) {
-            each(Listed { key, head: &start.placed.head, disk_bytes: bytes });
+            let head = &start.placed.head;
+            let stored_bytes = match head.kind {
+                Kind::Object | Kind::Varies => head.length,
+                Kind::Slices => noted_bytes(&file, &start.placed).unwrap_or(0),
+            };
+            each(Listed { key, head, stored_bytes, disk_bytes: bytes });
         }
     })
 }
@@ -75,7 +85,10 @@ pub(crate) fn verify(disk: &Disk) -> io::Result<Verified> {
     let mut found = Verified::default();
     let mut chunk = vec![0; CHUNK];
     disk.folder.walk(|key| match check(disk, key, &mut chunk) {
-        Ok(()) => found.good += 1,
+        Ok(blocks) => {
+            found.good += 1;
+            found.blocks += blocks;
+        }
         Err((Broken::Torn | Broken::Head(_), Some(inode))) => {
             disk.remove_torn(key, inode);
             found.removed += 1;
@@ -87,8 +100,8 @@ pub(crate) fn verify(disk: &Disk) -> io::Result<Verified> {
     Ok(found)
 }
 
-/// Reads a whole file. With the reason, gives the inode if there is a file.
-fn check(disk: &Disk, key: Key, chunk: &mut [u8]) -> Result<(), (Broken, Option<u64>)> {
+/// Reads a whole file, and removes torn blocks. Returns how many. With a reason, gives the inode if there is a file.
+fn check(disk: &Disk, key: Key, chunk: &mut [u8]) -> Result<u64, (Broken, Option<u64>)> {
     let opened = disk.folder.find(key, OFlags::RDONLY).map_err(|error| (Broken::Disk(error), None))?;
     let Some((file, seen)) = opened else { return Err((Broken::Torn, None)) };
     let named = |broken: Broken| (broken, Some(seen.inode));
@@ -101,6 +114,9 @@ fn check(disk: &Disk, key: Key, chunk: &mut [u8]) -> Result<(), (Broken, Option<
         start => start,
     };
     let placed = start.map_err(named)?.placed;
+    if placed.head.kind == Kind::Slices {
+        return repaired(disk, key, seen.inode, &placed).map_err(|error| named(Broken::Disk(error)));
+    }
     let (mut at, end) = (placed.body_at, placed.body_at.saturating_add(placed.head.length));
     while at < end {
         let most = usize::try_from(end - at).unwrap_or(CHUNK).min(chunk.len());
@@ -111,5 +127,13 @@ fn check(disk: &Disk, key: Key, chunk: &mut [u8]) -> Result<(), (Broken, Option<
             Err(error) => return Err(named(Broken::Disk(error))),
         }
     }
-    Ok(())
+    Ok(0)
+}
+
+/// Removes torn blocks of a file, unless another one has taken its place.
+fn repaired(disk: &Disk, key: Key, inode: u64, placed: &Placed) -> io::Result<u64> {
+    match disk.folder.find(key, OFlags::RDWR)? {
+        Some((file, seen)) if seen.inode == inode => repair(&file, placed),
+        _ => Ok(0),
+    }
 }

@@ -1,62 +1,69 @@
 //! One request: what is stored, what is on its way, or the origin's response.
 
+mod shared;
+
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
-use http_semantics::Fields;
+use http_semantics::{FieldList, Fields};
 use hyper::body::{Body as _, Incoming};
+use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode, Version, header};
-use object_config::Config;
-use object_rules::ranges::{self, Ranges};
-use object_rules::{Directives, Use, conditions, variant};
-use object_store::{Found, Key, Object, Options, Store};
+use object_config::{CACHES, Config, OUTCOME, OWN, PRIVATE};
+use object_rules::reply::Piece;
+use object_rules::{Directives, Outcome, Private, Use, slices, update};
+use object_store::{Folder, Found, Key, Kind, Name, Object, Store, now_s};
 use side_program::without_hop_by_hop;
-use tokio::sync::{oneshot, watch};
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+
+use shared::Ask;
 
 use crate::body::Body;
-use crate::fetch::{Audience, Fetcher, Led, is_failure};
-use crate::fill::{self, Filling, Progress, Rest, Waiting};
+use crate::fetch::{Extent, Fetcher, Led};
+use crate::fill::Waiting;
 use crate::metrics::Metrics;
 use crate::origin::{Origin, Unanswered};
-use crate::outcome::Outcome;
-use crate::private::Private;
+use crate::reading::{self, Lead, Reading, Supply};
 use crate::reply;
-use crate::request::{self, Asked, fields_of, key_of_variant};
-
-/// The longest wait for the head of a response that another client's request fetches.
-const JOIN_TIME: Duration = Duration::from_secs(10);
+use crate::request::{self, fields_of, name_of};
+use crate::sliced::InUse;
 
 /// The parts that all requests share.
 #[derive(Debug)]
 pub struct Cache {
     fetcher: Arc<Fetcher>,
     /// The requests to origins whose responses others may want, with a number each.
-    fetches: Mutex<HashMap<Key, (u64, Waiting)>>,
+    fetches: Mutex<HashMap<Wanted, (u64, Waiting)>>,
 }
+
+/// The key and the extent of a request to an origin. A request for the whole does not wait for one for a part, and the other way round.
+type Wanted = (Key, Extent);
 
 /// A response, and what it is.
 type Answer = (Response<Body>, Outcome);
 
 impl Cache {
-    /// Opens the store.
+    /// Opens the store in its folder, and starts threads.
     ///
     /// # Errors
-    /// The folder of the store cannot be used.
-    pub fn open(config: &Config) -> io::Result<Arc<Self>> {
-        let options =
-            Options { folder: config.folder.clone(), max_bytes: config.disk_bytes, hot_bytes: config.hot_bytes };
+    /// A thread cannot be started.
+    pub fn open(config: &Config, folder: Folder) -> io::Result<Arc<Self>> {
         let fetcher = Fetcher {
-            store: Store::open(&options)?,
+            store: Store::within(folder, config.disk_bytes, config.hot_bytes)?,
             origin: Origin::new(config.origin.clone()),
             private: Private::default(),
-            metrics: Metrics::default(),
+            unsliced: Private::default(),
+            in_use: InUse::default(),
+            metrics: Arc::new(Metrics::default()),
             object_bytes: config.object_bytes,
+            // Others must have room beside the largest object.
+            sliced_bytes: config.disk_bytes / 2,
+            plain_fields: config.plain_fields.clone(),
+            images: config.images,
         };
         Ok(Arc::new(Self { fetcher: Arc::new(fetcher), fetches: Mutex::default() }))
     }
@@ -85,8 +92,9 @@ impl Cache {
         // Envoy's routes send no request with a body here.
         let answer = if body.is_end_stream() { self.get(parts).await } else { self.past(parts).await };
         match answer {
-            Ok((response, outcome)) => {
+            Ok((mut response, outcome)) => {
                 self.fetcher.metrics.outcome(outcome);
+                response.headers_mut().insert(OUTCOME, HeaderValue::from_static(outcome.as_str()));
                 Ok(response)
             }
             Err(error) => {
@@ -96,51 +104,173 @@ impl Cache {
         }
     }
 
-    async fn get(self: &Arc<Self>, parts: Parts) -> Result<Answer, Unanswered> {
+    /// Responds to GET and HEAD. Tells Envoy if the next such request may bypass this program.
+    async fn get(self: &Arc<Self>, mut parts: Parts) -> Result<Answer, Unanswered> {
+        if image_variants::key::is_reserved(parts.uri.path().as_bytes()) {
+            return self.past(parts).await;
+        }
+        let is_own = parts.headers.remove(OWN).is_some();
+        let valid = request::take_validation(&mut parts.headers);
+        let is_variant = self.fetcher.images && request::as_variant(&mut parts);
+        let asked = name_of(&parts);
+        let (mut response, outcome) = self.found_or_fetched(&asked, parts, valid).await?;
+        reply::varies_if_encoded(&mut response);
+        if self.fetcher.images && !is_own {
+            reply::varies_if_image(&mut response, is_variant);
+        }
+        if is_variant {
+            return Ok((response, outcome));
+        }
+        if outcome == Outcome::Past
+            && let Some(which) = self.fetcher.private.of(asked.key, Instant::now())
+        {
+            response.headers_mut().insert(PRIVATE, HeaderValue::from_static(which.as_str()));
+        }
+        Ok((response, outcome))
+    }
+
+    /// `valid` says what the origin would say of the stored response.
+    async fn found_or_fetched(
+        self: &Arc<Self>,
+        asked: &Name,
+        parts: Parts,
+        valid: Option<FieldList>,
+    ) -> Result<Answer, Unanswered> {
         let fields = fields_of(&parts);
-        let asked = Asked::of(&parts);
-        let (key, object) = self.find(&asked, &fields).await;
+        let (key, object) = self.find(asked, &fields).await;
         let only_stored = Directives::of(&fields).has("only-if-cached");
         let Some(object) = object else {
             if only_stored {
                 return Ok((reply::alone(StatusCode::GATEWAY_TIMEOUT), Outcome::Unavailable));
             }
+            let absent = |wanted| Ask { name: asked, wanted, parts: &parts, validated: None, spare: None };
+            if slices::may_begin(&fields) && self.fetcher.unsliced.of(asked.key, Instant::now()).is_none() {
+                return self.fetched(absent((key, Extent::Part))).await;
+            }
             if request::goes_past(&parts, &fields) {
                 return self.past(parts).await;
             }
-            return self.fetched(&asked, key, &parts, None, None).await;
+            return self.fetched(absent((key, Extent::Whole))).await;
         };
-        if !conditions::preconditions_hold(&fields, &reply::fields_of(&object.head)) {
-            return self.past(parts).await;
+        let Some(allowed) = self.use_of(&fields, &object) else { return self.past(parts).await };
+        if let (Some(valid), Use::Validate { .. } | Use::StaleWhileRevalidate) = (valid, allowed)
+            && let Some(answer) = self.validated_before(asked, &parts, &object, &valid).await
+        {
+            return Ok(answer);
         }
-        match object.head.life.allows(&fields, reply::now_s()) {
-            Use::Fresh => Ok((reply::stored(&fields, &object), Outcome::Hit)),
+        // A range of a large object must not fetch all of it.
+        let is_part = fields.has("range") && object.head.kind == Kind::Slices;
+        let wanted = (key, if is_part { Extent::Part } else { Extent::Whole });
+        match allowed {
+            Use::Fresh => self.stored_or_past(&parts, &object, None, Outcome::Hit).await,
             Use::StaleWhileRevalidate => {
-                if !self.fetches().contains_key(&key) {
-                    self.lead(&asked, key, &without_client(&parts), Some(Arc::clone(&object)));
+                if !self.is_coming(wanted) {
+                    self.lead(asked, wanted, &without_client(&parts), Some(Arc::clone(&object)));
                 }
-                Ok((reply::stored(&fields, &object), Outcome::StaleWhileRevalidate))
+                self.stored_or_past(&parts, &object, None, Outcome::StaleWhileRevalidate).await
             }
             Use::Unavailable => Ok((reply::alone(StatusCode::GATEWAY_TIMEOUT), Outcome::Unavailable)),
             Use::Past(_) => self.past(parts).await,
-            // The conditions were true of the stored response. The origin may have another one, and must judge.
-            Use::Validate { .. } if parts.method != hyper::Method::GET || request::insists(&fields) => {
+            // The conditions were true of the stored response. The origin may have another one, and must judge. For a part, they are
+            // compared again with what comes.
+            Use::Validate { .. } if parts.method != hyper::Method::GET || (request::insists(&fields) && !is_part) => {
                 self.past(parts).await
             }
             Use::Validate { stale_on_error } => {
                 let spare = stale_on_error.then(|| Arc::clone(&object));
-                self.fetched(&asked, key, &parts, Some(object), spare).await
+                self.fetched(Ask { name: asked, wanted, parts: &parts, validated: Some(object), spare }).await
             }
         }
     }
 
+    /// Renews a stored response by the validation that came with the request, and responds with it. None if the validation is
+    /// of another one, or if the client wants the origin's response.
+    async fn validated_before(
+        &self,
+        asked: &Name,
+        parts: &Parts,
+        object: &Arc<Object>,
+        valid: &FieldList,
+    ) -> Option<Answer> {
+        let fields = fields_of(parts);
+        if request::reloads(&fields) || request::insists(&fields) || parts.method != hyper::Method::GET {
+            return None;
+        }
+        let came: Fields<'_> = valid.iter().map(|(name, value)| (name.as_slice(), value.as_slice())).collect();
+        let has_validator = came.has("etag") || came.has("last-modified");
+        if !has_validator || !update::matches(&object.head.as_fields(), &came) {
+            return None;
+        }
+        let (Led::Validated(object) | Led::Marked(object)) =
+            self.fetcher.validated(asked, parts, object, &came, now_s()).await
+        else {
+            return None;
+        };
+        self.stored(parts, &object, None, Outcome::Revalidated).await
+    }
+
+    /// Decides the use that a request may make of a stored response. None: the origin must judge.
+    fn use_of(&self, request: &Fields<'_>, object: &Object) -> Option<Use> {
+        object.head.use_for(request, &self.fetcher.plain_fields, now_s())
+    }
+
+    /// Responds with a stored response. Sends the request to the origin if the stored one lacks bytes that cannot be had.
+    async fn stored_or_past(
+        &self,
+        parts: &Parts,
+        object: &Arc<Object>,
+        lead: Option<Lead>,
+        outcome: Outcome,
+    ) -> Result<Answer, Unanswered> {
+        match self.stored(parts, object, lead, outcome).await {
+            Some(answer) => Ok(answer),
+            None => self.past(request::copy_of(parts)).await,
+        }
+    }
+
+    /// Responds with a stored response. None if it lacks bytes that cannot be had.
+    async fn stored(
+        &self,
+        parts: &Parts,
+        object: &Arc<Object>,
+        lead: Option<Lead>,
+        outcome: Outcome,
+    ) -> Option<Answer> {
+        let fields = fields_of(parts);
+        let Some(sliced) = self.fetcher.in_use.of(object) else {
+            return Some((reply::stored(&fields, object), outcome));
+        };
+        let (mut response, body) = reply::planned(&fields, &object.head);
+        // The origin was asked for ranges alone, and may send the whole itself.
+        if response.status() == StatusCode::OK && fields.has("range") && parts.method == hyper::Method::GET {
+            return None;
+        }
+        let ranges: Vec<_> = body.iter().filter_map(stored_range).collect();
+        if Directives::of(&fields).has("only-if-cached") && !reading::has_checked(&sliced, &ranges).await {
+            return Some((reply::alone(StatusCode::GATEWAY_TIMEOUT), Outcome::Unavailable));
+        }
+        let [bytes] = ranges.as_slice() else {
+            let is_there = reading::has_checked(&sliced, &ranges).await;
+            *response.body_mut() = reply::pieces(object, body);
+            return is_there.then_some((response, outcome));
+        };
+        let mut reading = Reading::new(&sliced, self.fetcher.asker(parts), bytes.clone(), lead);
+        let outcome = match (reading.begun().await?, outcome) {
+            (Supply::Origin, Outcome::Hit) => Outcome::Stored,
+            (Supply::Other, Outcome::Hit) => Outcome::Joined,
+            (_, outcome) => outcome,
+        };
+        *response.body_mut() = reading.body();
+        Some((response, outcome))
+    }
+
     /// Finds the response for a request, and the key under which it would lie.
-    async fn find(&self, asked: &Asked, fields: &Fields<'_>) -> (Key, Option<Arc<Object>>) {
+    async fn find(&self, asked: &Name, fields: &Fields<'_>) -> (Key, Option<Arc<Object>>) {
         match self.found(asked.key, &asked.url).await {
             Found::Absent => (asked.key, None),
             Found::Object(object) => (asked.key, Some(object)),
             Found::Varies(marker) => {
-                let key = key_of_variant(asked.key, marker.stamp, &variant::values(fields, &marker.names));
+                let key = marker.select(asked.key, fields);
                 match self.found(key, &asked.url).await {
                     Found::Object(object) => (key, Some(object)),
                     Found::Absent | Found::Varies(_) => (key, None),
@@ -157,114 +287,24 @@ impl Cache {
         spawn_blocking(move || store.find(key, &url)).await.unwrap_or(Found::Absent)
     }
 
-    /// Sends a request to the origin as it is.
-    async fn past(&self, parts: Parts) -> Result<Answer, Unanswered> {
+    /// Sends a request to the origin as it is. The response is not stored.
+    async fn past(&self, mut parts: Parts) -> Result<Answer, Unanswered> {
+        parts.headers.remove(CACHES);
         Ok((passed(self.fetcher.origin.ask(parts).await?), Outcome::Past))
     }
 
-    /// Removes what is stored for the URL of a request that may change it (RFC 9111 section 4.4). Envoy sends a copy of such a
-    /// request, without the scheme. Variants go with the marker of their URL: nobody finds them again, and they give way in
-    /// time.
+    /// Removes the stored responses of a URL that a successful request may have changed (RFC 9111 section 4.4). Envoy names the URL,
+    /// without the scheme. Variants go with the marker of their URL: nobody finds them again, and they give way in time.
     async fn changed(&self, parts: &Parts) {
+        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str()).as_bytes();
+        let variant = image_variants::key::of(path);
         for scheme in [&b"http"[..], b"https"] {
-            let (store, key) = (Arc::clone(&self.fetcher.store), Asked::with_scheme(parts, scheme).key);
-            // A disk that takes no writes has a problem of its own, which the counters show.
-            let _ = spawn_blocking(move || store.remove(key)).await;
-        }
-    }
-
-    /// Gets a response from the origin, or waits for the request of another client. `validated` is the stored response that
-    /// is to be validated, and `spare` the one to use if the origin fails.
-    async fn fetched(
-        self: &Arc<Self>,
-        asked: &Asked,
-        key: Key,
-        parts: &Parts,
-        validated: Option<Arc<Object>>,
-        spare: Option<Arc<Object>>,
-    ) -> Result<Answer, Unanswered> {
-        let fields = fields_of(parts);
-        let has_cookie = fields.has("cookie");
-        let coming = self.fetches().get(&key).map(|(_, waiting)| waiting.clone());
-        if let Some(waiting) = coming.filter(|_| !request::reloads(&fields)) {
-            // A response to a client with a cookie is often its own. Such a request does not wait for the head of another's.
-            if !(has_cookie && matches!(*waiting.borrow(), Progress::Asking)) {
-                return self.joined(parts, waiting, spare).await;
+            for path in [Some(path), variant.as_deref()].into_iter().flatten() {
+                let (store, key) = (Arc::clone(&self.fetcher.store), request::name_at(parts, scheme, path).key);
+                // A disk that takes no writes has a problem of its own, which the counters show.
+                let _ = spawn_blocking(move || store.remove(key)).await;
             }
-            return self.past(request::copy_of(parts)).await;
         }
-        let led = self.lead(asked, key, parts, validated).await.unwrap_or(Led::Failed(Unanswered::Leader));
-        match led {
-            Led::Filling(filling, rest) => Ok((growing(&fields, &filling, Some(rest)), Outcome::Stored)),
-            Led::Validated(object) | Led::Marked(object) => Ok((reply::stored(&fields, &object), Outcome::Revalidated)),
-            Led::Own(response) => own_or_spare(&fields, Ok(response), spare),
-            Led::Failed(error) => own_or_spare(&fields, Err(error), spare),
-        }
-    }
-
-    /// Waits for the response that another client's request fetches. Requests the own one if that is not for all.
-    async fn joined(
-        &self,
-        parts: &Parts,
-        mut waiting: Waiting,
-        spare: Option<Arc<Object>>,
-    ) -> Result<Answer, Unanswered> {
-        let fields = fields_of(parts);
-        let progress = timeout(JOIN_TIME, fill::known(&mut waiting)).await.unwrap_or(Progress::Alone);
-        let fits = |selected: &[u8], head: &object_store::Head| {
-            selected == variant::values(&fields, &head.vary) && head.life.allows(&fields, reply::now_s()) == Use::Fresh
-        };
-        match progress {
-            Progress::Filling(filling) if fits(&filling.selected, &filling.head) => {
-                Ok((growing(&fields, &filling, None), Outcome::Joined))
-            }
-            Progress::Stored(object, selected) if fits(&selected, &object.head) => {
-                Ok((reply::stored(&fields, &object), Outcome::Joined))
-            }
-            _ => own_or_spare(&fields, self.fetcher.origin.ask(request::copy_of(parts)).await, spare),
-        }
-    }
-
-    /// Starts a request to the origin that others may wait for. Returns what the leader gets.
-    fn lead(
-        self: &Arc<Self>,
-        asked: &Asked,
-        key: Key,
-        parts: &Parts,
-        validated: Option<Arc<Object>>,
-    ) -> oneshot::Receiver<Led> {
-        let (told, waiting) = watch::channel(Progress::Asking);
-        let (answer, leading) = oneshot::channel();
-        // A response that was stored is for all, whatever other requests for its URL got.
-        let is_waited_for = validated.is_some() || !self.fetcher.private.includes(asked.key, Instant::now());
-        let number = is_waited_for.then(|| self.announce(key, waiting));
-        let (cache, asked, parts) = (Arc::clone(self), asked.clone(), request::copy_of(parts));
-        tokio::spawn(async move {
-            cache.fetcher.fetch(&asked, &parts, validated, Audience { leader: answer, told }).await;
-            if let Some(number) = number {
-                cache.withdraw(key, number);
-            }
-        });
-        leading
-    }
-
-    fn announce(&self, key: Key, waiting: Waiting) -> u64 {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        self.fetches().insert(key, (number, waiting));
-        number
-    }
-
-    /// Forgets a request, unless a later one has taken its place.
-    fn withdraw(&self, key: Key, number: u64) {
-        let mut fetches = self.fetches();
-        if fetches.get(&key).is_some_and(|(last, _)| *last == number) {
-            fetches.remove(&key);
-        }
-    }
-
-    fn fetches(&self) -> MutexGuard<'_, HashMap<Key, (u64, Waiting)>> {
-        self.fetches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -277,35 +317,11 @@ fn without_client(parts: &Parts) -> Parts {
     copy
 }
 
-/// Returns a response whose body is on its way.
-fn growing(request: &Fields<'_>, filling: &Arc<Filling>, rest: Option<Rest>) -> Response<Body> {
-    let is_leader = rest.is_some();
-    let mut response = reply::headed(&filling.head, !is_leader);
-    let fields = reply::fields_of(&filling.head);
-    let (mut from, mut to) = (0, filling.length);
-    if let Some(length) = filling.length {
-        reply::length(&mut response, length);
-        if let Ranges::Parts(parts) = ranges::requested(request, &fields, length)
-            && let [part] = parts.as_slice()
-        {
-            (from, to) = (part.start, Some(part.end));
-            reply::partial(&mut response, part.start, part.end, length);
-        }
-    }
-    *response.body_mut() = filling.body(from, to, rest);
-    response
-}
-
-/// Returns the origin's response. If the origin failed, returns the stored one that may be used then.
-fn own_or_spare(
-    request: &Fields<'_>,
-    own: Result<Response<Incoming>, Unanswered>,
-    spare: Option<Arc<Object>>,
-) -> Result<Answer, Unanswered> {
-    let has_failed = own.as_ref().map_or(true, |response| is_failure(response.status()));
-    match spare.filter(|_| has_failed) {
-        Some(spare) => Ok((reply::stored(request, &spare), Outcome::StaleIfError)),
-        None => own.map(|response| (passed(response), Outcome::Past)),
+/// Returns the bytes of the stored body that a piece has.
+fn stored_range(piece: &Piece) -> Option<Range<u64>> {
+    match piece {
+        Piece::Bytes(_) => None,
+        Piece::Stored(range) => Some(range.clone()).filter(|range| !range.is_empty()),
     }
 }
 

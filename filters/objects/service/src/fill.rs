@@ -8,13 +8,13 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use object_store::{Fill, Head, Object, Reader};
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
 
 use crate::body::{self, Body, CHUNK};
+use crate::source::Source;
 
 /// A response whose body is on its way.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub(crate) fn begin(
 impl Writer {
     /// Writes a body until it ends. Returns the stored response if it is whole.
     pub(crate) async fn write(mut self, body: Incoming, length: Option<u64>) -> Option<Arc<Object>> {
-        let mut source = Source { body, failed: None };
+        let mut source = Source::new(body);
         loop {
             match source.next().await {
                 Ok(Some(chunk)) => self.append(chunk).await,
@@ -122,51 +122,6 @@ impl Writer {
         }
         let _ = self.rest.send(Err(error)).await;
         None
-    }
-}
-
-/// A body of the origin.
-struct Source {
-    body: Incoming,
-    /// An error behind bytes that were given first.
-    failed: Option<io::Error>,
-}
-
-impl Source {
-    /// Returns the next bytes of the body: all that have arrived, up to a chunk. None at its end.
-    async fn next(&mut self) -> io::Result<Option<Bytes>> {
-        let Some(first) = self.frame().await? else { return Ok(None) };
-        let mut gathered: Vec<u8> = Vec::new();
-        while first.len().saturating_add(gathered.len()) < CHUNK {
-            let more = tokio::select! {
-                biased;
-                more = self.frame() => more,
-                () = std::future::ready(()) => break,
-            };
-            match more {
-                Ok(Some(more)) => gathered.extend_from_slice(&more),
-                Ok(None) => break,
-                Err(error) => {
-                    self.failed = Some(error);
-                    break;
-                }
-            }
-        }
-        Ok(Some(if gathered.is_empty() { first } else { [&first[..], &gathered].concat().into() }))
-    }
-
-    /// Returns the next frame with data. Trailers are not stored (RFC 9110 section 6.5.1). None at the end, and from then on.
-    async fn frame(&mut self) -> io::Result<Option<Bytes>> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
-        }
-        while let Some(frame) = self.body.frame().await {
-            match frame.map_err(io::Error::other)?.into_data() {
-                Ok(data) if !data.is_empty() => return Ok(Some(data)),
-                _ => {}
-            }
-        }
-        Ok(None)
     }
 }
 

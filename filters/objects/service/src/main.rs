@@ -1,6 +1,7 @@
 //! `longhaul-objects CONFIG`: the program. `longhaul run` writes its configuration and starts it.
 
 use std::convert::Infallible;
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::{env, fs, io};
@@ -8,8 +9,9 @@ use std::{env, fs, io};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Response;
-use longhaul_objects::{Cache, PROGRAM};
+use longhaul_objects::{Cache, PROGRAM, sandbox};
 use object_config::Config;
+use object_store::Folder;
 use side_program::Options;
 
 /// The send buffer of a connection. A small response is in it at once, and outlives this program.
@@ -43,10 +45,15 @@ fn run(path: &str) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let end = side_program::asked_to_end()?;
-        let cache = Cache::open(&config)?;
+        let folder = Folder::make(&config.folder)?;
         let options = |listener| Options { program: PROGRAM, listener, send_buffer_bytes: SEND_BUFFER_BYTES };
         let requests = options(side_program::listen(&config.listen)?);
         let counters = options(side_program::listen(&config.metrics)?);
+        // Before the first thread: threads inherit what is left of the rights of their parent.
+        for missing in sandbox::close(folder.as_fd()) {
+            side_program::line(PROGRAM, &missing);
+        }
+        let cache = Cache::open(&config, folder)?;
         let counted = Arc::clone(&cache);
         let respond =
             move |_| std::future::ready(Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(counted.metrics()))));

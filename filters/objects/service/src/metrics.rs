@@ -3,22 +3,27 @@
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use object_rules::Past;
+use object_rules::{Outcome, Past};
 use object_store::Counts;
-
-use crate::outcome::Outcome;
 
 /// The counters of the program.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     outcomes: Vec<AtomicU64>,
     past: Vec<AtomicU64>,
+    fetched: AtomicU64,
+    sent: AtomicU64,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect();
-        Self { outcomes: zeros(Outcome::ALL.len()), past: zeros(Past::ALL.len()) }
+        Self {
+            outcomes: zeros(Outcome::ALL.len()),
+            past: zeros(Past::ALL.len()),
+            fetched: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+        }
     }
 }
 
@@ -33,6 +38,16 @@ impl Metrics {
         add(self.past.get(why.index()));
     }
 
+    /// Counts bytes of a body in blocks that came from the origin.
+    pub(crate) fn fetched(&self, bytes: u64) {
+        self.fetched.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts bytes of a body in blocks that went to a client.
+    pub(crate) fn sent(&self, bytes: u64) {
+        self.sent.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Returns the counters and the figures of the store as text.
     pub(crate) fn text(&self, store: Counts) -> String {
         let mut text = String::new();
@@ -44,6 +59,7 @@ impl Metrics {
         let rows = [
             ("entries", "gauge", "Stored responses and markers of URLs.", store.entries),
             ("disk_bytes", "gauge", "Bytes on disk of stored responses.", store.disk_bytes),
+            ("limit_bytes", "gauge", "The most bytes on disk, by `cache.size`.", store.max_bytes),
             ("hot_bytes", "gauge", "Bytes of stored responses in memory.", store.hot_bytes),
             (
                 "held_bytes",
@@ -51,6 +67,8 @@ impl Metrics {
                 "Bytes on disk of files in the making, and of removed ones in use.",
                 store.unlinked_bytes,
             ),
+            ("sliced_fetched_bytes_total", "counter", "Bytes from origins for bodies in blocks.", get(&self.fetched)),
+            ("sliced_sent_bytes_total", "counter", "Bytes of bodies in blocks to clients.", get(&self.sent)),
             ("write_errors_total", "counter", "Writes to the disk that failed.", store.errors),
         ];
         for (name, kind, help, value) in rows {

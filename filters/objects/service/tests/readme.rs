@@ -1,7 +1,6 @@
 //! The README's tables of reasons are those of the code.
 
-use longhaul_objects::Outcome;
-use object_rules::Past;
+use object_rules::{Outcome, Past};
 
 const README: &str = include_str!("../../README.md");
 

@@ -1,9 +1,8 @@
 //! The fetches of one worker: their order, how many run at a time, and the facts that their results teach.
 
 use std::collections::{HashMap, VecDeque};
-use std::time::SystemTime;
 
-use http_semantics::{Purpose, shareable};
+use object_rules::storable;
 use url_mapping::Use;
 use url_rewriting::headers::Fields;
 use url_rewriting::headers::request::{Exchange, Visit};
@@ -140,7 +139,7 @@ impl Fetcher {
             None => Failure::NoAnswer,
             Some(fields) if fields.get(":status") != Some(b"200") => Failure::Status,
             Some(fields) => {
-                let Some(fresh_ms) = kept_ms(fields) else {
+                let Some(fresh_ms) = kept_ms(path, fields) else {
                     self.memory.not_kept(scheme, authority, path, now_ms);
                     return Some(Ended::Failed(Failure::Uncacheable));
                 };
@@ -159,7 +158,7 @@ impl Fetcher {
             return;
         }
         let (scheme, authority, path) = (visit.scheme, visit.authority.as_str(), visit.path.as_str());
-        match kept_ms(fields) {
+        match kept_ms(path, fields) {
             // The cache may have refused this one for another header of the browser.
             Some(_) => self.memory.kept(scheme.as_str(), authority, path, now_ms),
             None => self.memory.not_kept(scheme.as_str(), authority, path, now_ms),
@@ -167,11 +166,13 @@ impl Fetcher {
     }
 }
 
-/// Returns the milliseconds for which the cache serves the response to every client. `None` if it does not store it. A
+/// Returns the milliseconds for which the cache serves the response to `path` without its origin. `None` if it does not. A
 /// worker's clock is no calendar, so only the response's own `Age` counts.
-fn kept_ms(fields: &Fields<'_>) -> Option<u64> {
-    let fresh = shareable(Purpose::Cache, &Fields::default(), fields, SystemTime::UNIX_EPOCH).ok()?;
-    Some(fresh.left.saturating_mul(1_000))
+fn kept_ms(path: &str, response: &Fields<'_>) -> Option<u64> {
+    let request: Fields<'_> = [(&b":path"[..], path.as_bytes())].into_iter().collect();
+    let life = storable(&request, response, 0, 0).ok().filter(|life| !life.always_validate)?;
+    let left_s = life.lifetime_s.saturating_sub(life.initial_age_s);
+    (left_s > 0).then(|| left_s.saturating_mul(1_000))
 }
 
 fn is_under_way(in_flight: &HashMap<u32, Candidate>, candidate: &Candidate) -> bool {

@@ -157,6 +157,11 @@ fn finished_prefetches_and_the_browsers_own_requests_teach() {
         (ended, fetcher.ask(script(), 1).err())
     };
     assert_eq!(after(Some(FRESH)), (Ended::Stored, Some(Skip::Held)));
+    // The cache selects by `Vary`.
+    let negotiated = [FRESH, &[("vary", "Accept-Encoding")]].concat();
+    assert_eq!(after(Some(&negotiated)), (Ended::Stored, Some(Skip::Held)));
+    let validated = [(":status", "200"), ("cache-control", "no-cache"), ("etag", "\"a\"")];
+    assert_eq!(after(Some(&validated)), (Ended::Failed(Failure::Uncacheable), Some(Skip::Uncacheable)));
     assert_eq!(after(Some(NEVER_KEPT)), (Ended::Failed(Failure::Uncacheable), Some(Skip::Uncacheable)));
     assert_eq!(after(Some(&[(":status", "403")])), (Ended::Failed(Failure::Status), Some(Skip::LeftAlone)));
     assert_eq!(after(None), (Ended::Failed(Failure::NoAnswer), Some(Skip::LeftAlone)));

@@ -20,6 +20,7 @@ counters! {
         prefetched "prefetched_total", "objects of pages that were fetched into the cache before a browser requested them";
         prefetch_failed "prefetch_failed_total" by reason Failure, "prefetches without use; `filters/url-rewrite/README.md` explains the reasons";
         prefetch_skipped "prefetch_skipped_total" by reason Skip, "objects without a prefetch and, where the page is the reason, pages";
+        bypassed "bypassed_total", "requests past the cache, because responses for their URLs were not stored lately. With native filters, the reader of the cache counts them";
         bytes_in "bytes_in_total", "bytes of bodies, decompressed, before rewriting";
         bytes_out "bytes_out_total", "the same bodies after rewriting, before compression";
         hosts_saved "hosts_saved_total", "hosts that a browser no longer contacts, each once a page";

@@ -1,9 +1,9 @@
 //! Reads the configuration into a [`Plan`]. A refusal carries the message of the pure crate.
 
-use crate::admission::Admission;
+use crate::bypass::Bypass;
 use crate::counters::Counters;
 use crate::objects::Objects;
-use crate::shared::{Config, Shared};
+use crate::shared::Shared;
 use crate::stream::Stream;
 use filter_host::callout::Token;
 use filter_host::log::{self, Level};
@@ -12,7 +12,7 @@ use filter_host::root::Filter;
 use filter_host::stream::HttpStream;
 use filter_host::timer;
 use std::rc::Rc;
-use url_rewriting::Plans;
+use url_rewriting::{Config, Plans};
 
 impl Filter for Shared {
     const NAME: &'static str = "url-rewrite";
@@ -21,8 +21,8 @@ impl Filter for Shared {
         let config = Config::from_json(json).map_err(|error| error.to_string())?;
         let plans = Plans::new(&config).map_err(|error| error.to_string())?;
         let objects = config.prefetch.then(Objects::new);
-        let admission = config.admission.map(|config| Rc::new(Admission::new(config)));
-        Ok(Self { plans, counters: Counters::define(metrics), objects, admission })
+        let bypass = config.bypass.then(Bypass::default);
+        Ok(Self { plans, counters: Counters::define(metrics), objects, bypass })
     }
 
     fn stream(self: &Rc<Self>, _: u32) -> Box<dyn HttpStream> {

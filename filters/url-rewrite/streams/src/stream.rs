@@ -1,7 +1,6 @@
 //! One request and its response. Each callback makes one call into the pure crates.
 
 use crate::account;
-use crate::admission::Applicant;
 use crate::objects::{self, Found};
 use crate::shared::Shared;
 use filter_host::body::{self, Buffer};
@@ -11,7 +10,7 @@ use filter_host::stream::{Action, HttpStream};
 use filter_host::{HostError, property, reply};
 use page_objects::{RequestTemplate, Skip};
 use std::rc::Rc;
-use url_rewriting::headers::{Fields, Reply, ReplyReason, edited, request};
+use url_rewriting::headers::{Fields, Reply, ReplyReason, request};
 use url_rewriting::response;
 use url_rewriting::{Chunk, Ends, Plan, Rewriter};
 
@@ -24,8 +23,8 @@ pub(crate) struct Stream {
     /// The fields that requests for the page's objects repeat, if the objects may be prefetched.
     template: Option<Result<RequestTemplate, Skip>>,
     page: Option<Page>,
-    /// The request as an applicant for the cache, if this filter admits requests.
-    applicant: Option<Applicant>,
+    /// True if the request bypasses the cache.
+    bypasses: bool,
 }
 
 /// The output buffer keeps at most this many bytes of capacity between chunks. The output of a compressed chunk is
@@ -45,8 +44,7 @@ struct Page {
 
 impl Stream {
     pub(crate) fn new(shared: Rc<Shared>) -> Self {
-        let applicant = shared.admission.as_ref().map(|admission| Applicant::new(Rc::clone(admission)));
-        Self { shared, visit: None, template: None, page: None, applicant }
+        Self { shared, visit: None, template: None, page: None, bypasses: false }
     }
 
     fn request(&mut self, shared: &Shared) -> Result<Action, HostError> {
@@ -59,26 +57,23 @@ impl Stream {
             request::Decision::Forward { edits, visit } => {
                 apply(Map::Request, &edits)?;
                 self.template = shared.objects.as_ref().and_then(|_| RequestTemplate::of(&visit, &fields));
+                if let Some(bypass) = &shared.bypass {
+                    self.bypasses = bypass.request(&visit)?;
+                    shared.counters.bypassed.add(u64::from(self.bypasses));
+                }
                 self.visit = Some((visit, plan));
-                let apply_for = |applicant: &mut Applicant| applicant.request(&edited(fields, &edits));
-                Ok(self.applicant.as_mut().map_or(Action::Continue, apply_for))
+                Ok(Action::Continue)
             }
             request::Decision::Reply(reply, because) => send(shared, &reply, because),
         }
     }
 
-    fn response(
-        &mut self,
-        shared: &Shared,
-        visit: &request::Visit,
-        plan: &Rc<Plan>,
-        end_of_stream: bool,
-    ) -> Result<Action, HostError> {
+    fn response(&mut self, shared: &Shared, visit: &request::Visit, plan: &Rc<Plan>) -> Result<Action, HostError> {
         let pairs = headers::list(Map::Response)?;
         let fields = pairs.iter().collect();
-        let learn = |applicant: &mut Applicant| applicant.response(&fields, end_of_stream);
-        let learnt = self.applicant.as_mut().map(learn).unwrap_or_default();
-        let fields = edited(fields, &learnt);
+        if let Some(bypass) = &shared.bypass {
+            bypass.response(visit, &fields, self.bypasses)?;
+        }
         if let Some(objects) = &shared.objects {
             objects.saw(visit, &fields);
         }
@@ -104,17 +99,14 @@ impl HttpStream for Stream {
         self.request(&shared).unwrap_or_else(|error| refuse("request headers", error))
     }
 
-    fn response_headers(&mut self, end_of_stream: bool) -> Action {
+    fn response_headers(&mut self, _: bool) -> Action {
         // Without a visit the filter or the proxy wrote the reply itself.
         let Some((visit, plan)) = self.visit.take() else { return Action::Continue };
         let shared = Rc::clone(&self.shared);
-        self.response(&shared, &visit, &plan, end_of_stream).unwrap_or_else(|error| refuse("response headers", error))
+        self.response(&shared, &visit, &plan).unwrap_or_else(|error| refuse("response headers", error))
     }
 
     fn response_body(&mut self, size: usize, end_of_stream: bool) -> Action {
-        if let Some(applicant) = &mut self.applicant {
-            applicant.body(size, end_of_stream);
-        }
         let (shared, Some(page)) = (&self.shared, &mut self.page) else { return Action::Continue };
         let outcome = page.pass(shared, size, end_of_stream);
         if let Err(error) = &outcome {
@@ -131,9 +123,6 @@ impl HttpStream for Stream {
     /// Trailers replace the end of the body, so no more body can be sent. The held bytes (at most the beginning of an
     /// unfinished tag) are lost. Filters behind this one must not add trailers; decompressors do.
     fn response_trailers(&mut self) -> Action {
-        if let Some(applicant) = &mut self.applicant {
-            applicant.end();
-        }
         if let Some(mut page) = self.page.take() {
             let shared = &self.shared;
             page.out.clear();

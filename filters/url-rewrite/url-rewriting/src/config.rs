@@ -4,17 +4,13 @@
 //! that is silently ignored is worse than none.
 
 use page_scanner::Limits;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use url_mapping::Level;
 
 /// The configuration as written. [`Plan`](crate::plan::Plan) is its checked and compiled form.
-///
-/// `Admission` is a section of another crate. Other crates read the keys `prefetch` and `admission`; this crate only
-/// accepts them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Config<Admission = IgnoredAny> {
+pub struct Config {
     /// The targets of moved URLs. If both lists are empty, no URL moves.
     pub targets: Targets,
     /// The targets for pages of clients that connect over IPv6. None: `targets` serve all clients. A client of one family
@@ -38,10 +34,9 @@ pub struct Config<Admission = IgnoredAny> {
     /// read it.
     #[serde(default)]
     pub prefetch: bool,
-    /// The rules of admission to the cache behind the filter. `None` lets another filter, or nothing, admit requests.
-    /// This crate does not read it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub admission: Option<Admission>,
+    /// True if the filter leads requests past the cache whose responses were not stored lately. This crate does not read it.
+    #[serde(default)]
+    pub bypass: bool,
     /// Bounds of one page. Each has a default.
     #[serde(default)]
     pub limits: Limits,

@@ -2,7 +2,6 @@
 
 use crate::config::{Config, Targets};
 use page_scanner::Limits;
-use serde::de::DeserializeOwned;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use thiserror::Error;
@@ -22,7 +21,7 @@ pub enum PlanError {
     ZeroLimit(&'static str),
 }
 
-impl<Admission: DeserializeOwned> Config<Admission> {
+impl Config {
     /// Reads a configuration.
     ///
     /// # Errors
@@ -70,7 +69,7 @@ impl Plans {
     ///
     /// # Errors
     /// Names the key and the expected value.
-    pub fn new<Admission: Clone>(config: &Config<Admission>) -> Result<Self, PlanError> {
+    pub fn new(config: &Config) -> Result<Self, PlanError> {
         let of_ipv6 = |targets: &Targets| Choice::new(&Config { targets: targets.clone(), ..config.clone() });
         Ok(Self { any: Choice::new(config)?, ipv6: config.ipv6_targets.as_ref().map(of_ipv6).transpose()? })
     }
@@ -94,7 +93,7 @@ impl Plans {
 }
 
 impl Choice {
-    fn new<Admission: Clone>(config: &Config<Admission>) -> Result<Self, PlanError> {
+    fn new(config: &Config) -> Result<Self, PlanError> {
         let only_at = &config.targets.only_at;
         let elsewhere = || Plan::new(&Config { targets: Targets::default(), ..config.clone() });
         let only_at = (!only_at.is_empty()).then(|| Ok::<_, PlanError>((only_at.clone(), elsewhere()?)));
@@ -123,7 +122,7 @@ impl Plan {
     ///
     /// # Errors
     /// Names the key and the expected value.
-    pub fn new<Admission>(config: &Config<Admission>) -> Result<Rc<Self>, PlanError> {
+    pub fn new(config: &Config) -> Result<Rc<Self>, PlanError> {
         let limits = config.limits;
         let zero = [
             ("page_memory_bytes", limits.page_memory_bytes),
@@ -176,10 +175,10 @@ impl Plan {
 
 /// Hashes with fixed keys by `DefaultHasher::new()`. If a compiler release changes them, browsers fetch each page once
 /// more.
-fn fingerprint<Admission>(config: &Config<Admission>) -> u64 {
+fn fingerprint(config: &Config) -> u64 {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
-    // Prefetching, the account, admission to the cache and fields of requests change no page. The targets for IPv6 stand
+    // Prefetching, the way past the cache, the account and fields of requests change no page. The targets for IPv6 stand
     // in `targets` of a plan of their own.
     let Config {
         targets,
@@ -190,7 +189,7 @@ fn fingerprint<Admission>(config: &Config<Admission>) -> u64 {
         limits,
         ipv6_targets: _,
         prefetch: _,
-        admission: _,
+        bypass: _,
         peer_fields: _,
         account: _,
     } = config;

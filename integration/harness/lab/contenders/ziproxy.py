@@ -53,7 +53,7 @@ class Ziproxy(LinkContender):
         def listens() -> bool:
             return f":{PORT} " in gateway.run("ss", "-Hltn").stdout
 
-        with running_squid(track, folder, SQUID_PORTS):
+        with running_squid(gateway, folder, SQUID_PORTS):
             gateway.run("ziproxy", "-d", "-c", config, "-p", number)
             try:
                 wait_for(f"ziproxy on port {PORT}", listens, 20.0)

@@ -11,10 +11,10 @@ use super::lines::{images, listed, pair, parent, uses};
 
 /// RFC 8305, section 5: a client that has no connection after this long tries the next address as well.
 const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+
 /// Returns the output of `check --all` for an accepted file, in `width` columns. `file` is named as the operator did.
 pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize) -> String {
     let link = &settings.link;
-    let urls = &derived.capacity.urls;
     let rows: Vec<Vec<String>> = derived.rows.iter().flat_map(lines).collect();
     [
         format!("{file}: ok, role {}\n\n", settings.role.as_str()),
@@ -27,7 +27,7 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
         ),
         derived.packets.as_ref().map(packets).unwrap_or_default(),
         "\n".to_owned(),
-        format!("uses: {}, {} URLs in the cache's memory ({})\n\n", uses(&derived.capacity), urls.value, urls.reason),
+        format!("uses: {}\n\n", uses(&derived.capacity)),
         target(derived),
         format!("images: {}\n", images(settings, &derived.images)),
         siblings(settings),

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use longhaul_config::units::show_duration;
 use longhaul_config::{
-    Cache, CacheEngine, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity, delta_saving,
+    Cache, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity, delta_saving,
 };
 use longhaul_derive::{
     Compressors, CongestionControl, Derived, LevelInUse, Limit, Neighbours, Origin, TargetKind, Unshared, Value,
@@ -26,7 +26,7 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
         names(settings).map(|text| ("names", text)),
         settings.compare.map(|share| ("compare", compare(share))),
         changes_pages.then(|| ("moved URLs", target(settings, derived))),
-        changes_pages.then(|| ("cache", cache(settings))),
+        (changes_pages || settings.cache.is_on_disk()).then(|| ("cache", cache(settings))),
         changes_pages.then(|| ("compression", compression(&derived.compression))),
         Some(("page", page(settings, &derived.model))),
         derived.images.on.then(|| ("images", images(settings, &derived.images))),
@@ -150,9 +150,9 @@ fn target(settings: &Settings, derived: &Derived) -> String {
 fn cache(settings: &Settings) -> String {
     match &settings.cache {
         Cache::Off => "off".to_owned(),
-        Cache::Disk { dir, size, engine: CacheEngine::Envoy { .. } } => format!("{size} in {}", dir.display()),
-        Cache::Disk { dir, size, engine: CacheEngine::Objects } => {
-            format!("{size} in {}, by longhaul-objects (a preview)", dir.display())
+        Cache::Disk { dir, size, is_assumed: false, .. } => format!("{size} in {}", dir.display()),
+        Cache::Disk { dir, size, .. } => {
+            format!("{size}, or a tenth of the disk if that is less, in {}", dir.display())
         }
         Cache::Parents(_) => joined(&parent(settings)),
     }

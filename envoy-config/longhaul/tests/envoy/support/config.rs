@@ -67,8 +67,8 @@ impl Config {
         self.url_rewrite.is_some().then_some(self)
     }
 
-    /// Returns the url-rewrite filter of the box. It is left out where a test neither requests it nor has a cache, to which
-    /// it admits requests: it takes Envoy seconds to load.
+    /// Returns the url-rewrite filter of the box. It is left out where a test neither requests it nor is about the cache: it
+    /// takes Envoy seconds to load.
     fn filter(&self) -> Option<WasmModule> {
         let cached = self.yaml.contains("cache: { dir");
         self.url_rewrite.clone().or_else(|| url_rewrite().filter(|_| cached))
@@ -105,14 +105,10 @@ impl Config {
             root: self.path("rendered"),
             state: self.path("state"),
             admin: self.path("admin.sock"),
-            modules: [
-                ("url-rewrite", self.filter()),
-                ("cache-admission", built("LONGHAUL_CACHE_ADMISSION", "cache_admission.wasm")),
-                ("name-budget", self.name_budget.clone()),
-            ]
-            .into_iter()
-            .filter_map(|(name, module)| Some((name, module?)))
-            .collect(),
+            modules: [("url-rewrite", self.filter()), ("name-budget", self.name_budget.clone())]
+                .into_iter()
+                .filter_map(|(name, module)| Some((name, module?)))
+                .collect(),
             native: self.native(),
             host_name: "box.example.org".to_owned(),
             trusted_ca: self.trusted_ca.clone(),
@@ -129,12 +125,24 @@ impl Config {
 }
 
 pub(crate) fn render_yaml(yaml: &str, folder: &Path, artifacts: &Artifacts) -> RenderedTree {
+    let yaml = &with_cache(yaml, folder);
     let loaded = match load_text(&folder.join("longhaul.yaml"), yaml.to_owned()) {
         Ok(loaded) => loaded,
         Err(error) => panic!("the test's configuration is refused: {error}\n{yaml}"),
     };
     let derived = derive(&loaded.settings, &HostFacts::of_this_machine());
     render(&loaded.settings, &derived, artifacts).expect("rendering")
+}
+
+/// Gives a box the cache that it has by default, in the folder of the test.
+fn with_cache(yaml: &str, folder: &Path) -> String {
+    // A remote has no cache on disk.
+    if yaml.contains("\ncache:") || yaml.contains("role: remote") {
+        return yaml.to_owned();
+    }
+    let cache = folder.join("cache");
+    fs::create_dir_all(&cache).expect("a folder for the cache");
+    format!("{yaml}\ncache: {{ dir: '{}', size: 64mib }}\n", cache.display())
 }
 
 fn url_rewrite() -> Option<WasmModule> {

@@ -1,7 +1,7 @@
 //! A real Envoy on a rendered tree.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -64,9 +64,34 @@ pub(crate) fn write(tree: &RenderedTree, root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A running Envoy. Dropping it kills it.
+/// Starts the cache beside Envoy, if the tree has one.
+fn cache(tree: &RenderedTree, root: &Path) -> Option<Child> {
+    tree.get("objects.json")?;
+    let named = env::var_os("LONGHAUL_OBJECTS").map(PathBuf::from);
+    let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/dist/longhaul-objects");
+    let Some(program) = named.into_iter().chain([built]).find(|path| path.is_file()) else {
+        skip("no longhaul-objects: set LONGHAUL_OBJECTS, or `make build`");
+        return None;
+    };
+    let mut child = Command::new(program)
+        .arg(root.join("objects.json"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the cache starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("its messages")).lines();
+    let said: Vec<String> = lines.by_ref().map_while(Result::ok).take(1).collect();
+    assert_eq!(said, ["longhaul-objects: ready"]);
+    // A program without a reader of its messages would end.
+    thread::spawn(move || lines.for_each(drop));
+    Some(child)
+}
+
+/// A running Envoy, and the cache beside it. Dropping it kills both.
 pub(crate) struct Envoy {
     child: Child,
+    cache: Option<Child>,
     root: PathBuf,
     admin: PathBuf,
     log: PathBuf,
@@ -78,7 +103,10 @@ impl Envoy {
         let envoy = binary()?;
         let artifacts = config.artifacts();
         fs::create_dir_all(&artifacts.state).expect("a folder for state");
-        write(&config.render(), &artifacts.root).expect("the tree is written");
+        let tree = config.render();
+        write(&tree, &artifacts.root).expect("the tree is written");
+        fs::create_dir_all(config.path("cache")).expect("a folder for the cache");
+        let cache = cache(&tree, &artifacts.root);
         let log = config.path("envoy.log");
         let child = Command::new(envoy)
             .arg("-c")
@@ -89,7 +117,7 @@ impl Envoy {
             .stderr(File::create(&log).expect("a log file"))
             .spawn()
             .expect("Envoy starts");
-        let mut running = Self { child, root: artifacts.root, admin: artifacts.admin, log };
+        let mut running = Self { child, cache, root: artifacts.root, admin: artifacts.admin, log };
         running.wait_until_ready();
         Some(running)
     }
@@ -159,8 +187,10 @@ impl Envoy {
 
 impl Drop for Envoy {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        for child in [Some(&mut self.child), self.cache.as_mut()].into_iter().flatten() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
         if thread::panicking() {
             eprintln!("---- Envoy said:\n{}", self.log());
         }

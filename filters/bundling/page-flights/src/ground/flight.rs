@@ -77,6 +77,29 @@ fn is_at_or_below(host: &str, page_host: &str) -> bool {
     host == page_host || (is_name && is_below())
 }
 
+/// The outcome for an object that the ground has fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// It is sent.
+    Sent,
+    /// The memory of the remote has it, and learns its name.
+    Named,
+    /// The remote's cache has it, and learns that it is valid.
+    Cached,
+    /// It exceeds the bytes that this flight may send.
+    TooMuch,
+}
+
+/// An object that the remote has.
+#[derive(Debug)]
+struct Held {
+    index: usize,
+    /// Its name in the memory of the remote. None: it is in the cache of the remote.
+    memory: Option<Ident>,
+    /// The headers of this response alone, or the lines of a 304.
+    says: Vec<u8>,
+}
+
 #[derive(Debug)]
 struct Ready {
     rank: u8,
@@ -120,6 +143,10 @@ pub(super) struct Flight {
     /// The time since which the oldest of these objects waits.
     ready_since_ms: u64,
     withdrawn: Vec<usize>,
+    /// Objects that the remote has.
+    held: Vec<Held>,
+    /// The time since which the oldest of them waits.
+    held_since_ms: u64,
     budget: u64,
     /// True if the whole page has passed, or the rest of it will not be read.
     pub(super) page_done: bool,
@@ -160,6 +187,8 @@ impl Flight {
             ready: Vec::new(),
             ready_since_ms: 0,
             withdrawn: Vec::new(),
+            held: Vec::new(),
+            held_since_ms: 0,
             budget,
             page_done: false,
             ended: false,
@@ -220,19 +249,45 @@ impl Flight {
         Some(fetch)
     }
 
-    /// Adds a fetched object. Returns false if it exceeds the bytes that this flight may send.
-    pub(super) fn arrived(&mut self, fetch: &Fetch, object: Object, now_ms: u64) -> bool {
+    /// Takes a fetched object. An object that the remote has costs no bytes of those that this flight may send. `cached` is
+    /// its name in the cache of the remote, and what a 304 would say.
+    pub(super) fn arrived(
+        &mut self,
+        fetch: &Fetch,
+        object: Object,
+        cached: Option<(Ident, Vec<u8>)>,
+        now_ms: u64,
+        known: Known<'_>,
+    ) -> Arrival {
+        let here = known.has(self.store, &object.ident);
+        let cached = cached.filter(|(name, _)| !here && known.has(self.store, name));
+        if here || cached.is_some() {
+            if self.held.is_empty() {
+                self.held_since_ms = now_ms;
+            }
+            let arrival = if here { Arrival::Named } else { Arrival::Cached };
+            let (ident, says) = cached.unwrap_or((object.ident, object.moment));
+            self.has_sent(fetch.index, ident, 0);
+            self.held.push(Held { index: fetch.index, memory: here.then_some(ident), says });
+            return arrival;
+        }
         let bytes = u64::try_from(object.body.len()).unwrap_or(u64::MAX);
         let Some(left) = self.budget.checked_sub(bytes) else {
             self.withdraw(fetch.index);
-            return false;
+            return Arrival::TooMuch;
         };
         self.budget = left;
         if self.ready.is_empty() {
             self.ready_since_ms = now_ms;
         }
         self.ready.push(Ready { rank: rank(fetch.usage), index: fetch.index, object, since_ms: now_ms });
-        true
+        Arrival::Sent
+    }
+
+    fn has_sent(&mut self, index: usize, ident: Ident, bytes: u64) {
+        if let Some(entry) = self.entries.get_mut(index) {
+            entry.sent = Some(Sent { ident, bytes });
+        }
     }
 
     /// Withdraws an object that will not come.
@@ -263,8 +318,9 @@ impl Flight {
         self.page_done || self.has_objects() || !self.marks.is_empty() || !self.withdrawn.is_empty()
     }
 
+    /// Returns true if objects wait for a slot, or for others to share a parcel.
     pub(super) fn has_objects(&self) -> bool {
-        !self.ready.is_empty()
+        !self.ready.is_empty() || !self.held.is_empty()
     }
 
     /// Returns the next parcel and its slot, if there are both. Unless `may_send` is set, the parcel contains no
@@ -287,14 +343,19 @@ impl Flight {
         let gathered: usize = self.ready.iter().map(|ready| ready.object.body.len()).sum();
         let is_full = is_rich || gathered >= PARCEL_BYTES || coming == 0;
         let is_due = is_full || now_ms.saturating_sub(self.ready_since_ms) >= GATHER_MS;
-        let sends = may_send && is_due && !self.ready.is_empty() && self.slots.len() > spare;
-        let says = !self.marks.is_empty() || !self.withdrawn.is_empty();
-        let ends = is_complete && (self.ready.is_empty());
+        // What the remote has takes few bytes, and fewer if many share a parcel of text.
+        let names = !self.held.is_empty() && (coming == 0 || now_ms.saturating_sub(self.held_since_ms) >= GATHER_MS);
+        let says = names || !self.marks.is_empty() || !self.withdrawn.is_empty();
+        let waits = says && !self.held.is_empty() && self.slots.len() > spare + 1;
+        let sends = may_send && is_due && !waits && !self.ready.is_empty() && self.slots.len() > spare;
+        let ends = is_complete && !self.has_objects();
         if self.slots.is_empty() || !(sends || says || ends) {
             return None;
         }
         let mut parcel = frames::begin();
-        let (mut is_text, mut oldest_ms) = (false, now_ms);
+        // Fields are text.
+        let mut is_text = !self.held.is_empty();
+        let mut oldest_ms = if is_text { self.held_since_ms.min(now_ms) } else { now_ms };
         self.say(&mut parcel);
         if sends {
             self.ready.sort_by_key(|ready| std::cmp::Reverse((ready.rank, ready.index)));
@@ -335,6 +396,12 @@ impl Flight {
         for index in self.withdrawn.drain(..) {
             Frame::Withdrawn { index }.write(parcel);
         }
+        for Held { index, memory, says } in self.held.drain(..) {
+            match memory {
+                Some(ident) => Frame::Reference { index, ident, moment: &says }.write(parcel),
+                None => Frame::Valid { index, lines: &says }.write(parcel),
+            }
+        }
     }
 
     /// Adds an object to the parcel, or only its name if the remote has it. Returns the number of bytes added.
@@ -352,9 +419,7 @@ impl Flight {
             counts.add(Count::Objects, 1);
             counts.add(Count::ObjectBytes, bytes);
         }
-        if let Some(entry) = self.entries.get_mut(index) {
-            entry.sent = Some(Sent { ident: object.ident, bytes: if is_known { 0 } else { bytes } });
-        }
+        self.has_sent(index, object.ident, if is_known { 0 } else { bytes });
         parcel.len() - before
     }
 }

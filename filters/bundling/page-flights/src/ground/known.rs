@@ -1,4 +1,4 @@
-//! The objects that the ground believes to be at remotes. This memory is bounded, and forgetting costs only bytes.
+//! The objects that the ground believes to be at remotes, in their memory or in their cache. This memory is bounded, and forgetting costs only bytes.
 
 use crate::digest::Ident;
 use crate::limits;
@@ -90,6 +90,12 @@ impl Known<'_> {
             Some([&store.to_le_bytes()[..], keys.as_flattened()].concat())
         });
         is_new
+    }
+
+    /// Returns true if `store` has the object.
+    pub(super) fn has(self, store: u64, ident: &Ident) -> bool {
+        let value = self.board.get(&known_name(number(self.board, store))).0;
+        keys_of(&value, store).contains(&key_of(ident))
     }
 
     /// Notes that `store` has lost the object.

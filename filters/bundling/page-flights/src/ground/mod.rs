@@ -7,6 +7,7 @@
 //! Streams are released only in ticks and in responses to the ground's own requests. Envoy stops the stream whose
 //! callback sends a response on another stream.
 
+mod cached;
 mod fetch;
 mod flight;
 mod known;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use hex::FromHex;
 use http_semantics::{Fields, Reply};
+use object_rules::validation;
 use pipe_encoding::{decode, is_br};
 
 use crate::config::Config;
@@ -31,9 +33,10 @@ use crate::link::{self, Link};
 use crate::object::{self, Unfit};
 use crate::report::{self, Path, Report};
 use crate::request;
-use crate::{Answer, Call, End, FLIGHT_FIELD, Release, SLOT_AUTHORITY};
+use crate::{Answer, CACHES_FIELD, Call, End, FLIGHT_FIELD, Release, SLOT_AUTHORITY, read_store};
+use cached::Passing;
 use fetch::Fetch;
-use flight::{Flight, Slot};
+use flight::{Arrival, Flight, Slot};
 use known::Known;
 use lessons::{Change, Visit, Who};
 use shared_board::Board;
@@ -44,8 +47,9 @@ use visitor::Visitor;
 pub enum Verdict {
     /// The request goes on unchanged. It has nothing to do with bundling.
     Pass,
-    /// The request goes on without [`FLIGHT_FIELD`]. The driver must pass its response to [`GroundEnd::response`].
-    Page,
+    /// The request goes on without [`FLIGHT_FIELD`] and [`CACHES_FIELD`]. The driver must pass its response to
+    /// [`GroundEnd::response`].
+    Read,
     /// The request is a slot. It waits for a [`Release`].
     Hold,
     /// The request gets this response.
@@ -60,8 +64,8 @@ pub struct GroundEnd {
     link: Link,
     buffer_bytes: usize,
     flights: BTreeMap<FlightId, Flight>,
-    /// The purpose of each stream.
-    streams: HashMap<u32, Stream>,
+    /// The purpose of each stream. The order of releases is theirs, so that a simulation repeats itself.
+    streams: BTreeMap<u32, Stream>,
     fetches: HashMap<u64, (FlightId, Fetch)>,
     last_call: u64,
     outbox: Vec<Call>,
@@ -79,6 +83,8 @@ pub struct GroundEnd {
 enum Stream {
     Slot(FlightId),
     Page(Page),
+    /// The response to it may go into the remote's cache.
+    Passing(Passing),
 }
 
 /// A page on its way to the browser.
@@ -101,7 +107,7 @@ impl GroundEnd {
             link,
             buffer_bytes: config.buffer_bytes,
             flights: BTreeMap::new(),
-            streams: HashMap::new(),
+            streams: BTreeMap::new(),
             fetches: HashMap::new(),
             last_call: 0,
             outbox: Vec::new(),
@@ -116,35 +122,56 @@ impl GroundEnd {
     /// Decides how a request goes on.
     pub fn request(&mut self, board: &dyn Board, stream: u32, headers: &[(&[u8], &[u8])], now_ms: u64) -> Verdict {
         let fields = Fields::from(headers);
-        if !self.has_flights {
-            // The route of slots responds that no flights are here.
-            return if fields.has(FLIGHT_FIELD) { Verdict::Page } else { Verdict::Pass };
-        }
-        if fields.text(":authority") == Some(SLOT_AUTHORITY) {
+        if self.has_flights && fields.text(":authority") == Some(SLOT_AUTHORITY) {
             return self.slot(board, stream, &fields, now_ms);
         }
-        let Some(opening) = fields.text(FLIGHT_FIELD) else {
-            return if fields.has(FLIGHT_FIELD) { Verdict::Page } else { Verdict::Pass };
-        };
-        let page = request::page(&fields).zip(read_opening(opening));
-        if let Some((url, Opening { id, store, client })) = page
-            && self.flights.len() < limits::FLIGHTS
-            && !self.flights.contains_key(&id)
-        {
-            let visitor = Visitor::new(url, Who { remote: key_of(store), client }, &fields);
-            let lessons = lessons::of(board, flight::page_key(&visitor.url), now_ms);
-            self.flights.insert(id, Flight::new(visitor, lessons, store, self.link.budget(), now_ms));
-            self.streams.insert(stream, Stream::Page(Page { flight: id, finder: None, held_bytes: 0, is_held: false }));
+        if !fields.has(FLIGHT_FIELD) && !fields.has(CACHES_FIELD) {
+            return Verdict::Pass;
         }
-        Verdict::Page
+        // Without flights, the route of slots responds that none are here.
+        if self.has_flights {
+            if let Some((url, opening)) = request::page(&fields).zip(fields.text(FLIGHT_FIELD).and_then(read_opening)) {
+                self.open(board, stream, url, &opening, &fields, now_ms);
+            } else if let Some(passing) = Passing::of(&fields) {
+                self.streams.insert(stream, Stream::Passing(passing));
+            }
+        }
+        Verdict::Read
     }
 
-    /// Reads the response headers of a stream whose request was a [`Verdict::Page`]. Returns true if the driver must
+    fn open(
+        &mut self,
+        board: &dyn Board,
+        stream: u32,
+        url: String,
+        &Opening { id, store, client }: &Opening,
+        fields: &Fields<'_>,
+        now_ms: u64,
+    ) {
+        if self.flights.len() >= limits::FLIGHTS || self.flights.contains_key(&id) {
+            return;
+        }
+        let visitor = Visitor::new(url, Who { remote: key_of(store), client }, fields);
+        let lessons = lessons::of(board, flight::page_key(&visitor.url), now_ms);
+        self.flights.insert(id, Flight::new(visitor, lessons, store, self.link.budget(), now_ms));
+        self.streams.insert(stream, Stream::Page(Page { flight: id, finder: None, held_bytes: 0, is_held: false }));
+    }
+
+    /// Reads the response headers of a stream whose request was a [`Verdict::Read`]. Returns true if the driver must
     /// pass the body to [`GroundEnd::body`] as well.
-    pub fn response(&mut self, stream: u32, headers: &[(&[u8], &[u8])]) -> bool {
-        let Some(Stream::Page(page)) = self.streams.get_mut(&stream) else { return false };
-        let Some(flight) = self.flights.get_mut(&page.flight) else { return false };
+    pub fn response(&mut self, board: &dyn Board, stream: u32, headers: &[(&[u8], &[u8])]) -> bool {
         let fields = Fields::from(headers);
+        let page = match self.streams.get_mut(&stream) {
+            Some(Stream::Page(page)) => page,
+            Some(Stream::Passing(passing)) => {
+                if let Some(name) = passing.name(&fields) {
+                    Known { board }.add(passing.store, &name);
+                }
+                return false;
+            }
+            Some(Stream::Slot(_)) | None => return false,
+        };
+        let Some(flight) = self.flights.get_mut(&page.flight) else { return false };
         let is_page = fields.status() == 200 && media_type(&fields) == b"text/html";
         let reader = is_page.then(|| Finder::new(&flight.visitor.url, &fields)).flatten();
         if let Some(reader) = reader {
@@ -231,7 +258,7 @@ impl End for GroundEnd {
                     self.due = true;
                 }
             }
-            None => {}
+            Some(Stream::Passing(_)) | None => {}
         }
     }
 
@@ -250,10 +277,16 @@ impl End for GroundEnd {
             Ok((object, fields, body)) => {
                 let sheet =
                     if media_type(&fields) == b"text/css" { named(&fetch.url, &fields, body) } else { Vec::new() };
-                if flight.arrived(&fetch, object, now_ms) {
+                let cached = cached::name(&fetch.url, &fields).map(|name| (name, validation::lines(&fields)));
+                let arrival = flight.arrived(&fetch, object, cached, now_ms, Known { board });
+                match arrival {
+                    Arrival::Sent => {}
+                    Arrival::Named => self.counts.add(Count::References, 1),
+                    Arrival::Cached => self.counts.add(Count::Cached, 1),
+                    Arrival::TooMuch => self.counts.add(Count::UnfitSize, 1),
+                }
+                if arrival != Arrival::TooMuch {
                     flight.add(&id, &fetch.url, sheet, &mut self.counts);
-                } else {
-                    self.counts.add(Count::UnfitSize, 1);
                 }
             }
             Err(why) => {
@@ -443,7 +476,7 @@ fn read_opening(value: &str) -> Option<Opening> {
     let mut parts = value.split(';');
     Some(Opening {
         id: FromHex::from_hex(parts.next()?).ok()?,
-        store: u64::from_le_bytes(FromHex::from_hex(parts.next()?).ok()?),
+        store: read_store(parts.next()?)?,
         client: u32::from_le_bytes(FromHex::from_hex(parts.next()?).ok()?),
     })
 }

@@ -8,7 +8,7 @@ use url_mapping::Use;
 
 use super::fetch::Fetch;
 use super::lessons::Who;
-use crate::digest::{authority, root};
+use crate::digest::{authority, path, root};
 
 /// The visitor who requested the page.
 #[derive(Debug, Clone)]
@@ -40,7 +40,6 @@ impl Visitor {
     /// nobody can make the ground send requests of their choice with another visitor's fields.
     pub(super) fn request_for(&self, fetch: &Fetch) -> Vec<(&'static str, String)> {
         let own = authority(&fetch.url);
-        let path = fetch.url.strip_prefix("http://").and_then(|rest| rest.get(own.len()..)).unwrap_or_default();
         // By default, browsers send the whole URL to the page's own origin and the root to others
         // (<https://www.w3.org/TR/referrer-policy/>, strict-origin-when-cross-origin).
         let is_own = authority(&fetch.referrer) == own && fetch.usage.is_some();
@@ -48,7 +47,7 @@ impl Visitor {
         let object = Object {
             is_secure: false,
             authority: own,
-            path,
+            path: path(&fetch.url),
             destination: fetch.usage.map(Use::destination),
             referer: (!self.no_referer).then_some(referer),
         };

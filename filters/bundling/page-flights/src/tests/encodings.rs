@@ -74,6 +74,6 @@ fn without_flights_no_page_opens_one_and_internal_names_mean_nothing() {
     let (_, slot) = world.ask(0, "client", "/x", &[(":authority", SLOT_AUTHORITY)]);
     assert_eq!(served(&slot).status, 404);
     let fields = list(&[(":method", "GET"), (":path", "/"), (FLIGHT_FIELD, "a;b;c")]);
-    assert_eq!(world.ground.request(&world.board, 1, &borrowed(&fields), 0), ground::Verdict::Page);
+    assert_eq!(world.ground.request(&world.board, 1, &borrowed(&fields), 0), ground::Verdict::Read);
     assert_eq!((world.workers[0].next_tick(), world.ground.next_tick()), (None, None));
 }

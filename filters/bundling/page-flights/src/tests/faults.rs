@@ -341,7 +341,11 @@ fn every_picture_of_a_sheet_is_bundled_whatever_the_page_has() {
         .other,.own.x{background:url(/other.png)}.own:hover{background:url(/hover.png)}";
     world.has("/a.css", &[(":status", "200"), ("content-type", "text/css")], sheet);
     let page = world.begin_visit(0, "client");
-    assert!(world.ground.response(page, &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")]))));
+    assert!(world.ground.response(
+        &world.board,
+        page,
+        &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")]))
+    ));
     let mut markup = b"<link rel=stylesheet href=/a.css><p class='own y'>".to_vec();
     world.ground.body(page, &markup, false, world.now_ms);
     for _ in 0..5 {

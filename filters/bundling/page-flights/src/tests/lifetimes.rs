@@ -11,7 +11,11 @@ const HOLD_MS: u64 = 2 * 600 + 8 * 1024 * 1024 * 1000 / 2_500_000 + 500 + 5;
 fn objects_later_than_15_s_are_useless_and_hold_requests() {
     let mut world = World::new();
     let page = world.begin_visit(0, "client");
-    assert!(world.ground.response(page, &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")]))));
+    assert!(world.ground.response(
+        &world.board,
+        page,
+        &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")]))
+    ));
     world.ground.body(page, PAGE.as_bytes(), true, world.now_ms);
     // The manifest arrives at once, but the origin takes 20 s.
     world.ground.tick(&world.board, world.now_ms);
@@ -144,7 +148,7 @@ proptest! {
         let mut world = World::new();
         let page = world.begin_visit(0, "client");
         let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
-        prop_assert!(world.ground.response(page, &borrowed(&fields)));
+        prop_assert!(world.ground.response(&world.board, page, &borrowed(&fields)));
         world.ground.body(page, PAGE.as_bytes(), true, world.now_ms);
         // The turn in which each request was held. Turns measure the time of its browser, which does not step.
         let (mut held, mut way, mut answered) = (HashMap::new(), Vec::new(), 0);

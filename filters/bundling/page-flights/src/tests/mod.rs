@@ -8,8 +8,8 @@ mod lifetimes;
 use crate::ground::{self, GroundEnd};
 use crate::limits;
 use crate::remote::{self, RemoteEnd};
-use crate::{Answer, Config, Count, End, FLIGHT_FIELD, Release, Role, SLOT_AUTHORITY};
-use http_semantics::Reply;
+use crate::{Answer, CACHES_FIELD, Config, Count, End, FLIGHT_FIELD, Release, Role, SLOT_AUTHORITY};
+use http_semantics::{Edit, Reply};
 use shared_board::Memory;
 use std::collections::HashMap;
 
@@ -26,6 +26,7 @@ fn config(role: Role) -> Config {
         buffer_bytes: 750_000,
         flights: true,
         deltas: false,
+        caches: false,
     }
 }
 
@@ -135,14 +136,14 @@ impl World {
         if !fields.iter().any(|(name, _)| name == "accept-encoding") {
             fields.extend(list(&[("accept-encoding", "gzip, deflate")]));
         }
-        assert_eq!(self.ground.request(&self.board, stream, &borrowed(&fields), self.now_ms), ground::Verdict::Page);
+        assert_eq!(self.ground.request(&self.board, stream, &borrowed(&fields), self.now_ms), ground::Verdict::Read);
         self.turn();
         stream
     }
 
     fn answer_page(&mut self, page: u32) {
         let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
-        assert!(self.ground.response(page, &borrowed(&fields)));
+        assert!(self.ground.response(&self.board, page, &borrowed(&fields)));
         let waits = self.ground.body(page, self.page.clone().as_bytes(), true, self.now_ms);
         self.turn();
         assert_eq!(self.released.remove(&page), waits.then_some(Release::GoOnDown));
@@ -215,7 +216,7 @@ impl World {
     fn hold_for_what_never_comes(&mut self) -> u32 {
         let page = self.begin_visit(0, "client");
         let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
-        assert!(self.ground.response(page, &borrowed(&fields)));
+        assert!(self.ground.response(&self.board, page, &borrowed(&fields)));
         self.ground.body(page, PAGE.as_bytes(), false, self.now_ms);
         self.origin.clear();
         self.ground.tick(&self.board, self.now_ms);
@@ -262,7 +263,7 @@ fn a_request_for_what_is_on_its_way_waits_for_it() {
     let mut world = World::new();
     let page = world.begin_visit(0, "client");
     let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
-    assert!(world.ground.response(page, &borrowed(&fields)));
+    assert!(world.ground.response(&world.board, page, &borrowed(&fields)));
     world.ground.body(page, PAGE.as_bytes(), false, world.now_ms);
     // The first tick announces the objects and requests them. They arrive with the next.
     world.turn();
@@ -441,7 +442,7 @@ fn more_objects_than_slots_share_parcels_and_all_come_without_another_round_trip
     }
     let stream = world.begin_visit(0, "client");
     let fields = list(&[(":status", "200"), ("content-type", "text/html")]);
-    assert!(world.ground.response(stream, &borrowed(&fields)));
+    assert!(world.ground.response(&world.board, stream, &borrowed(&fields)));
     world.ground.body(stream, page.as_bytes(), true, world.now_ms);
     for _ in 0..40 {
         world.turn();
@@ -466,7 +467,7 @@ fn a_page_that_is_faster_than_its_first_slot_waits_for_it_a_moment_and_no_longer
             (FLIGHT_FIELD, &field),
         ]);
         world.ground.request(&world.board, 99, &borrowed(&page), world.now_ms);
-        assert!(world.ground.response(99, &borrowed(&fields)));
+        assert!(world.ground.response(&world.board, 99, &borrowed(&fields)));
         assert!(world.ground.body(99, PAGE.as_bytes(), true, world.now_ms), "its bytes wait");
         let began_ms = world.now_ms;
         world.ground.tick(&world.board, world.now_ms);
@@ -494,7 +495,7 @@ fn of_a_page_no_more_waits_than_the_proxy_lets_wait_with_what_comes_next() {
     ] {
         let mut world = World::new();
         let stream = world.begin_visit(0, "client");
-        assert!(world.ground.response(stream, &borrowed(&fields)));
+        assert!(world.ground.response(&world.board, stream, &borrowed(&fields)));
         let mut page = PAGE.as_bytes().to_vec();
         page.resize(bytes, b' ');
         assert_eq!(world.ground.body(stream, &page, end, world.now_ms), waits, "{bytes} {end}");
@@ -506,7 +507,7 @@ fn of_a_page_no_more_waits_than_the_proxy_lets_wait_with_what_comes_next() {
     }
     let mut world = World::new();
     let stream = world.begin_visit(0, "client");
-    assert!(world.ground.response(stream, &borrowed(&fields)));
+    assert!(world.ground.response(&world.board, stream, &borrowed(&fields)));
     assert!(world.ground.body(stream, PAGE.as_bytes(), false, world.now_ms), "a little waits");
     assert_eq!(world.ground.held_bytes(stream), PAGE.len());
     let rest = vec![b' '; most - PAGE.len()];
@@ -514,7 +515,7 @@ fn of_a_page_no_more_waits_than_the_proxy_lets_wait_with_what_comes_next() {
     assert_eq!(world.ground.held_bytes(stream), 0);
     let mut world = World::new();
     let stream = world.begin_visit(0, "client");
-    assert!(world.ground.response(stream, &borrowed(&fields)));
+    assert!(world.ground.response(&world.board, stream, &borrowed(&fields)));
     assert!(world.ground.body(stream, PAGE.as_bytes(), false, world.now_ms));
     world.ground.now_holds(stream, 9);
     assert_eq!(world.ground.held_bytes(stream), 9, "the driver has encoded them");
@@ -576,7 +577,7 @@ fn a_broken_link_does_not_mean_that_the_ground_has_no_flights() {
 fn an_object_that_arrives_after_its_flight_is_there_for_the_next_visitor() {
     let mut world = World::new();
     let page = world.begin_visit(0, "client");
-    world.ground.response(page, &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")])));
+    world.ground.response(&world.board, page, &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")])));
     world.ground.body(page, PAGE.as_bytes(), true, world.now_ms);
     // The link is away: parcels leave the ground and arrive after the report.
     let mut late = Vec::new();
@@ -611,7 +612,11 @@ fn the_time_that_a_parcel_was_on_the_link_counts_in_the_age_of_its_objects() {
         world.origin.get_mut("/1.png").unwrap().0.retain(|(name, _)| name != "cache-control");
         world.origin.get_mut("/1.png").unwrap().0.push(("cache-control".to_owned(), "max-age=5".to_owned()));
         let page = world.begin_visit(0, "client");
-        world.ground.response(page, &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")])));
+        world.ground.response(
+            &world.board,
+            page,
+            &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")])),
+        );
         world.ground.body(page, PAGE.as_bytes(), true, world.now_ms);
         let mut late = Vec::new();
         for _ in 0..10 {
@@ -660,9 +665,9 @@ fn a_remote_of_a_later_version_opens_flights_at_this_ground() {
             ("accept", "text/html"),
             (FLIGHT_FIELD, &later),
         ]);
-        assert_eq!(world.ground.request(&world.board, stream, &borrowed(&fields), 0), ground::Verdict::Page);
+        assert_eq!(world.ground.request(&world.board, stream, &borrowed(&fields), 0), ground::Verdict::Read);
         let answer = list(&[(":status", "200"), ("content-type", "text/html")]);
-        assert_eq!(world.ground.response(stream, &borrowed(&answer)), opens, "{later}");
+        assert_eq!(world.ground.response(&world.board, stream, &borrowed(&answer)), opens, "{later}");
     }
 }
 
@@ -678,10 +683,12 @@ fn hostile_openings_slots_and_parcels_change_nothing() {
             ("accept", "text/html"),
             (FLIGHT_FIELD, value),
         ]);
-        assert_eq!(world.ground.request(&world.board, stream, &borrowed(&fields), 0), ground::Verdict::Page);
-        assert!(
-            !world.ground.response(stream, &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")])),)
-        );
+        assert_eq!(world.ground.request(&world.board, stream, &borrowed(&fields), 0), ground::Verdict::Read);
+        assert!(!world.ground.response(
+            &world.board,
+            stream,
+            &borrowed(&list(&[(":status", "200"), ("content-type", "text/html")])),
+        ));
     }
     for (path, status) in [
         ("/x", 400),
@@ -709,4 +716,86 @@ fn hostile_openings_slots_and_parcels_change_nothing() {
     }
     assert!(world.count(Count::Malformed) >= 3);
     assert_eq!(world.ask(0, "client", "/1.png", &[]).1, remote::Verdict::Pass);
+}
+
+const CACHED: [(&str, &str); 4] =
+    [(":status", "200"), ("content-type", "image/png"), ("cache-control", "max-age=60"), ("etag", "\"x\"")];
+/// The lines that a 304 would have for it.
+const LINES: &str = "cache-control:max-age=60\netag:\"x\"\n";
+
+/// Lets the remote cache an object that a browser requests itself.
+fn let_cache(world: &mut World, path: &str, more: &[(&str, &str)]) {
+    let stream = world.stream();
+    let mut request = list(&[(":method", "GET"), (":authority", "www.test"), (":path", path)]);
+    request.extend(list(&[(CACHES_FIELD, &hex::encode([7; 8]))]));
+    request.extend(list(more));
+    let verdict = world.ground.request(&world.board, stream, &borrowed(&request), world.now_ms);
+    assert_eq!(verdict, ground::Verdict::Read);
+    assert!(!world.ground.response(&world.board, stream, &borrowed(&list(&CACHED))), "its body is not read");
+    world.ground.gone(stream);
+}
+
+#[test]
+fn an_object_in_the_cache_of_the_remote_is_validated_instead_of_sent() {
+    for (more, tag, expected) in
+        [(&[][..], "\"x\"", true), (&[("cookie", "a=b")], "\"x\"", false), (&[], "\"y\"", false)]
+    {
+        let mut world = World::new();
+        let_cache(&mut world, "/1.png", more);
+        let now = CACHED.map(|(name, value)| (name, if name == "etag" { tag } else { value }));
+        world.origin.insert("/1.png", (list(&now), b"one".to_vec()));
+        world.visit(0, "client");
+        let (_, verdict) = world.ask(0, "client", "/1.png", &[]);
+        assert_eq!(verdict == remote::Verdict::Valid(hex::encode(LINES)), expected, "{more:?} {tag}: {verdict:?}");
+        assert_eq!(world.count(Count::Cached), u64::from(expected));
+        assert_eq!(world.read_all("client"), 3, "the others were sent");
+    }
+}
+
+#[test]
+fn a_request_that_waits_for_an_object_in_the_cache_goes_on_with_its_validation() {
+    let mut world = World::new();
+    let_cache(&mut world, "/2.png", &[]);
+    let stream = world.hold_for_what_never_comes();
+    world.origin.insert("/2.png", (list(&CACHED), b"two".to_vec()));
+    for _ in 0..10 {
+        world.turn();
+    }
+    assert_eq!(world.released.get(&stream), Some(&Release::Valid(hex::encode(LINES))));
+}
+
+#[test]
+fn a_validation_is_no_longer_used_after_a_few_round_trips() {
+    let mut world = World::new();
+    let_cache(&mut world, "/1.png", &[]);
+    world.origin.insert("/1.png", (list(&CACHED), b"one".to_vec()));
+    world.visit(0, "client");
+    world.now_ms += 3000;
+    assert_eq!(world.ask(0, "client", "/1.png", &[]).1, remote::Verdict::Pass);
+}
+
+#[test]
+fn objects_that_the_remote_has_cost_nothing_of_what_a_flight_may_send() {
+    let slow = Config { down: 10_000, ..config(Role::Ground) };
+    // Three of them are a little more than a flight may send.
+    let image = |first: u8| [vec![first], vec![b'x'; 14_700]].concat();
+    let mut world = World::new();
+    world.ground = GroundEnd::new(&slow);
+    for (path, first) in [("/1.png", b'1'), ("/2.png", b'2'), ("/3.png", b'3')] {
+        world.origin.get_mut(path).unwrap().1 = image(first);
+    }
+    for (client, expected) in [("first", 3), ("second", 4)] {
+        world.visit(0, client);
+        for _ in 0..2000 {
+            world.turn();
+        }
+        assert_eq!(world.read_all(client), expected, "{client}");
+    }
+}
+
+#[test]
+fn a_remote_says_that_it_has_a_cache() {
+    let of = |caches| RemoteEnd::new(&Config { caches, ..config(Role::Remote) }, [1; 32], [7; 8]).caches();
+    assert_eq!(of(true), Some(Edit::Set(CACHES_FIELD, b"0707070707070707".to_vec())));
+    assert_eq!(of(false), None);
 }

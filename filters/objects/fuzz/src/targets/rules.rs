@@ -3,6 +3,7 @@
 use http_semantics::{FieldList, Fields};
 use object_rules::multipart::Multipart;
 use object_rules::ranges::{MOST_RANGES, Ranges, requested};
+use object_rules::slices::{BLOCK, Blocks, MOST_RUN, continues, may_begin, storable_part, suits_whole, whole};
 use object_rules::{Use, conditions, storable, update, variant};
 
 /// Fri, 15 Jan 2027 08:00:00 GMT
@@ -22,7 +23,28 @@ pub(crate) fn read(data: &[u8]) -> bool {
     select(&request, &response);
     ranges(&request, &response);
     refresh(&request, &response);
-    store(&request, &response)
+    let is_part = slices(&request, &response);
+    store(&request, &response) || is_part
+}
+
+/// Laws: a part lies in its object and is stored by the rules of the whole. A run consists of blocks, and is bounded.
+fn slices(request: &Fields<'_>, response: &Fields<'_>) -> bool {
+    may_begin(request);
+    assert!(!suits_whole(response, Some(LENGTH)));
+    let Ok((life, part)) = storable_part(request, response, NOW_S, 1) else { return false };
+    assert!(!response.has("set-cookie") && !response.lists("cache-control", "private"));
+    assert!(life.public || !request.has("cookie"));
+    assert!(part.bytes.start < part.bytes.end && part.bytes.end <= part.total);
+    assert!(continues(response, part.total, &part.bytes, response));
+    assert!(!whole(response).has("content-range") && whole(response).status() == 200);
+    let blocks = Blocks { length: part.total };
+    for block in blocks.covered(&part.bytes) {
+        assert!(part.bytes.start <= blocks.bytes(block).start && blocks.bytes(block).end <= part.bytes.end);
+    }
+    let first = Blocks::of(part.bytes.start);
+    let run = blocks.run(first, part.bytes.end, |block| block % 5 != 0);
+    assert!(run.start == blocks.bytes(first).start && run.end <= part.total && run.end - run.start <= MOST_RUN * BLOCK);
+    true
 }
 
 fn fields(lines: &[u8]) -> Fields<'_> {

@@ -110,7 +110,7 @@ impl Model {
     fn unlinked(&self) -> u64 {
         let objects = self.held.iter().filter_map(|(object, _)| match &object.body {
             Body::File(reader) => Some(reader),
-            Body::Memory(_) => None,
+            Body::Memory(_) | Body::Slices(_) => None,
         });
         let files = objects.chain(&self.readers).map(|reader| reader.file().metadata().unwrap());
         let unlinked = files.filter(|file| file.nlink() == 0).map(|file| (file.ino(), file.blocks() * 512));

@@ -77,6 +77,7 @@ pub(crate) fn get(store: &Store, number: u64) -> Option<Arc<Object>> {
 pub(crate) fn bytes(object: &Object) -> Vec<u8> {
     match &object.body {
         Body::Memory(body) => body.to_vec(),
+        Body::Slices(slices) => panic!("{slices:?}"),
         Body::File(reader) => {
             let mut body = vec![0; usize::try_from(reader.length()).unwrap()];
             assert_eq!(reader.read_at(0, &mut body).unwrap(), body.len());

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use object_store::Options;
+use object_store::{Body, Head, Options};
 
 use crate::common::{MIB, body, count_new, folder, get, head, key, open, put};
 
@@ -53,6 +53,27 @@ fn a_full_disk_refuses_the_response_and_leaves_nothing_behind() {
     drop(store);
     // Another run has no memory of the failure.
     put(&open(&options), 2, &body(100_000, 2)).unwrap();
+}
+
+#[test]
+fn a_full_disk_keeps_the_blocks_that_came() {
+    let parent = folder();
+    let Some(disk) = SmallDisk::mount(parent.path()) else { return };
+    let options = Options { folder: disk.0.join("objects"), max_bytes: 64 * MIB, hot_bytes: 0 };
+    let store = open(&options);
+    let object = store.begin_slices(key(1), Head { length: MIB + 100_000, ..head(1) }).unwrap();
+    let Body::Slices(slices) = &object.body else { panic!("no blocks") };
+    let mut last = store.write_slices(key(1), slices, MIB).unwrap();
+    last.append(&body(100_000, 1)).unwrap();
+    let mut first = store.write_slices(key(1), slices, 0).unwrap();
+    let error = (0..100).find_map(|_| first.append(&body(10_000, 2)).err()).unwrap();
+    assert_eq!(error.raw_os_error(), Some(28));
+    drop((first, last));
+    assert_eq!((slices.check(0).unwrap(), slices.check(1).unwrap(), store.counts().errors), (false, true, 1));
+    assert_eq!(store.write_slices(key(1), slices, 0).unwrap_err().kind(), ErrorKind::ResourceBusy);
+    drop(store);
+    let Some(again) = get(&open(&options), 1) else { panic!("it is there") };
+    assert!(matches!(&again.body, Body::Slices(slices) if slices.check(1).unwrap() && !slices.check(0).unwrap()));
 }
 
 #[test]

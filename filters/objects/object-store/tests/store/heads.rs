@@ -27,11 +27,16 @@ fn life() -> impl Strategy<Value = Life> {
 fn placed() -> impl Strategy<Value = Placed> {
     let fields = vec((piece(), piece()), 0..20);
     let numbers = (any::<u16>(), 0..1_u64 << 40, 0..100_u64, any::<u64>());
-    (piece(), fields, life(), vec(piece(), 0..5), numbers).prop_map(|(url, fields, life, vary, numbers)| {
-        let (status, length, pads, stamp) = numbers;
-        let head = Head { kind: Kind::Object, url, status, fields, life, vary, length };
-        Placed { head, body_at: pads * 512, stamp }
-    })
+    let is_sliced = any::<bool>();
+    (piece(), fields, life(), vec(piece(), 0..5), (numbers, is_sliced)).prop_map(
+        |(url, fields, life, vary, numbers)| {
+            let ((status, length, pads, stamp), is_sliced) = numbers;
+            let (kind, status) = if is_sliced { (Kind::Slices, 200) } else { (Kind::Object, status) };
+            let length = length + u64::from(is_sliced);
+            let head = Head { kind, url, status, fields, life, vary, length };
+            Placed { head, body_at: pads * 512, stamp }
+        },
+    )
 }
 
 proptest! {
@@ -63,7 +68,7 @@ proptest! {
 
     /// The checksum is right here, so the contents are parsed.
     #[test]
-    fn contents_that_are_no_head_are_refused_or_written_back(text in vec(any::<u8>(), 0..200), kind in 0..3_u8) {
+    fn contents_that_are_no_head_are_refused_or_written_back(text in vec(any::<u8>(), 0..200), kind in 0..4_u8) {
         use sha2::{Digest, Sha256};
         let text: Vec<u8> = [kind].into_iter().chain(text).collect();
         let mut bytes = b"LHO1".to_vec();
@@ -112,6 +117,19 @@ fn a_length_that_no_file_has_is_refused() {
     let mut long = head(1);
     long.length = u64::MAX - 100;
     assert_eq!(encode(&place(long)), Err(HeadError::Malformed));
+}
+
+#[test]
+fn blocks_belong_to_a_body_with_a_length_and_the_status_200() {
+    let sliced = Head { kind: Kind::Slices, length: 1 << 20, ..head(1) };
+    assert!(encode(&place(sliced.clone())).is_ok());
+    for wrong in [
+        Head { length: 0, ..sliced.clone() },
+        Head { length: (1 << 40) + 1, ..sliced.clone() },
+        Head { status: 206, ..sliced },
+    ] {
+        assert_eq!(encode(&place(wrong)), Err(HeadError::Malformed));
+    }
 }
 
 #[test]

@@ -9,4 +9,6 @@ mod folders;
 mod full;
 mod heads;
 mod lookups;
+mod onlooker;
+mod slices;
 mod upkeep;

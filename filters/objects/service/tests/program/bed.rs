@@ -48,6 +48,8 @@ impl Program {
             "disk_bytes": sizes.disk,
             "hot_bytes": sizes.hot,
             "object_bytes": sizes.object,
+            "plain_fields": ["x-app-version"],
+            "images": true,
         });
         let file = path(&format!("{name}.json"));
         std::fs::write(&file, config.to_string()).unwrap();
@@ -70,6 +72,11 @@ impl Program {
     /// SIGTERM.
     pub(crate) fn ask_to_end(&self) {
         assert!(Command::new("kill").arg(self.child.id().to_string()).status().unwrap().success());
+    }
+
+    /// Returns the number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Returns true if the program has begun to end: it refuses connections at once, so that Envoy passes it by.

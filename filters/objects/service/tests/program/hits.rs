@@ -99,7 +99,9 @@ fn vary_tells_two_languages_apart() {
     let fields = format!("{FRESH}\nvary: Accept-Language");
     bed.origin.plays("/", ["en", "de", "none"].map(|body| Answer::whole(&fields, body.as_bytes())));
     for _ in 0..3 {
-        for (asked, body) in [("accept-language: en", "en"), ("accept-language: de", "de"), ("", "none")] {
+        for (asked, body) in
+            [("accept-language: en", "en"), ("accept-language: de", "de"), ("accept-language: DE", "de"), ("", "none")]
+        {
             assert_eq!(bed.get("/", asked).text(), body);
         }
         bed.keeps(4);
@@ -183,6 +185,8 @@ fn a_client_that_has_the_response_gets_a_304() {
         ("if-none-match: \"1\"", 304),
         ("if-none-match: W/\"1\", \"2\"", 304),
         ("if-none-match: \"2\"", 200),
+        ("if-none-match: 1", 304),
+        ("if-none-match: 2", 200),
         (&format!("if-modified-since: {CHANGED}"), 304),
         ("if-modified-since: Fri, 27 Nov 2026 09:00:00 GMT", 200),
         ("if-match: \"1\"", 200),
@@ -216,7 +220,12 @@ fn other_statuses_are_stored_as_the_rules_say() {
         ("301 Moved Permanently", true),
         ("404 Not Found", true),
         ("302 Found", true),
+        ("299 Whatever", true),
+        ("499 Whatever", true),
+        ("599 Whatever", true),
+        ("206 Partial Content", false),
         ("418 Teapot", false),
+        ("420 Enhance Your Calm", false),
         ("429 Too Many Requests", false),
     ] {
         let path = format!("/{}", &status[..3]);
@@ -228,6 +237,62 @@ fn other_statuses_are_stored_as_the_rules_say() {
         let second = bed.get(&path, "");
         assert_eq!((second.text(), second.is_stored()), if is_stored { ("1", true) } else { ("2", false) }, "{status}");
         assert_eq!(second.status().to_string(), status[..3]);
+    }
+}
+
+#[test]
+fn a_response_with_must_understand_is_stored_if_its_status_is_known() {
+    let bed = Bed::new();
+    for (status, is_stored) in [("200 OK", true), ("599 Whatever", false)] {
+        let path = format!("/{}", &status[..3]);
+        let fields = "cache-control: max-age=60, no-store, must-understand";
+        bed.origin.plays(&path, ["1", "2"].map(|body| Answer::status(status, fields, body.as_bytes())));
+        assert_eq!(bed.get(&path, "").text(), "1");
+        if is_stored {
+            bed.is_kept(&path);
+        }
+        assert_eq!(bed.get(&path, "").text(), if is_stored { "1" } else { "2" }, "{status}");
+    }
+}
+
+#[test]
+fn a_date_that_ends_a_lifetime_has_any_case() {
+    let bed = Bed::new();
+    for (at, (expires, is_stored)) in [
+        ("Mon, 18 Aug 2070 02:01:18 GMT", true),
+        ("MON, 18 AUG 2070 02:01:18 gmt", true),
+        ("Thu Aug 18 02:01:18 2070", true),
+        ("Mon, 18 Aug 2070 02:01:18 UTC", false),
+        ("Mon, 18 AUG 1990 02:01:18 GMT", false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (path, fields) = (format!("/{at}"), format!("expires: {expires}"));
+        bed.origin.plays(&path, ["1", "2"].map(|body| Answer::whole(&fields, body.as_bytes())));
+        assert_eq!(bed.get(&path, "").text(), "1");
+        if is_stored {
+            bed.is_kept(&path);
+        }
+        assert_eq!(bed.get(&path, "").text(), if is_stored { "1" } else { "2" }, "{expires}");
+    }
+}
+
+#[test]
+fn a_content_range_counts_if_it_names_a_part() {
+    let bed = Bed::new();
+    for (at, (range, is_stored)) in
+        [("posts 0-24/319", true), ("bytes 0-0/1", true), ("bytes 0-0/2", false)].into_iter().enumerate()
+    {
+        let (path, fields) = (format!("/{at}"), format!("{FRESH}\ncontent-range: {range}"));
+        bed.origin.plays(&path, ["1", "2"].map(|body| Answer::whole(&fields, body.as_bytes())));
+        assert_eq!(bed.get(&path, "").text(), "1");
+        if is_stored {
+            bed.is_kept(&path);
+        }
+        let second = bed.get(&path, if is_stored { "range: bytes=0-0" } else { "" });
+        let expected = if is_stored { "1" } else { "2" };
+        assert_eq!((second.status(), second.text(), second.field("content-range")), (200, expected, Some(range)));
     }
 }
 

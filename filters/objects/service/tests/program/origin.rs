@@ -5,25 +5,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
 
-/// Holds the origin up until the test opens it.
-#[derive(Clone, Default)]
-pub(crate) struct Gate(Arc<(Mutex<bool>, Condvar)>);
-
-impl Gate {
-    pub(crate) fn open(&self) {
-        *self.0.0.lock().unwrap() = true;
-        self.0.1.notify_all();
-    }
-
-    fn pass(&self) {
-        let open = self.0.0.lock().unwrap();
-        let _open = self.0.1.wait_timeout_while(open, Duration::from_secs(30), |open| !*open).unwrap();
-    }
-}
+pub(crate) use crate::gate::Gate;
+use crate::parts::Ranged;
 
 #[derive(Clone)]
 enum Step {
@@ -105,6 +91,7 @@ impl Answer {
 #[derive(Default)]
 struct State {
     scripts: Mutex<HashMap<String, VecDeque<Answer>>>,
+    ranged: Mutex<HashMap<String, Arc<Ranged>>>,
     asked: Mutex<Vec<(String, String)>>,
     streams: Mutex<Vec<UnixStream>>,
 }
@@ -122,7 +109,14 @@ impl State {
         loop {
             let head = head(&mut reader);
             let Some(path) = head.split(' ').nth(1).map(str::to_owned) else { return };
-            self.asked.lock().unwrap().push((path.clone(), head));
+            self.asked.lock().unwrap().push((path.clone(), head.clone()));
+            let ranged = self.ranged.lock().unwrap().get(&path).cloned();
+            if let Some(ranged) = ranged {
+                if !ranged.respond(&head, &mut stream) {
+                    return;
+                }
+                continue;
+            }
             if !self.next(&path).play(&mut stream) {
                 return;
             }
@@ -168,6 +162,11 @@ impl Origin {
 
     pub(crate) fn plays(&self, path: &str, answers: impl IntoIterator<Item = Answer>) {
         self.state.scripts.lock().unwrap().insert(path.to_owned(), answers.into_iter().collect());
+    }
+
+    /// Serves parts of a body.
+    pub(crate) fn serves(&self, path: &str, ranged: &Arc<Ranged>) {
+        self.state.ranged.lock().unwrap().insert(path.to_owned(), Arc::clone(ranged));
     }
 
     /// Returns the heads of the requests for a path.

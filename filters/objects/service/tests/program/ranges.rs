@@ -56,15 +56,16 @@ fn a_stored_body_gives_the_parts_that_a_request_names() {
             assert_eq!(reply.field("content-length").unwrap(), (to - from).to_string());
             assert_eq!((reply.field("etag"), reply.field("content-type")), (Some("\"1\""), Some("text/plain")));
         }
-        for (range, expected) in [("bytes=0-1,0-", 200), ("bytes=9-5", 200), ("lines=0-1", 200), ("bytes=300000-", 416)]
-        {
+        for range in ["bytes=0-1,0-", "bytes=9-5", "lines=0-1"] {
             let reply = bed.get(&path, &format!("range: {range}"));
-            assert_eq!((reply.status(), reply.is_whole), (expected, true), "{range}");
-            assert!(reply.body == if expected == 200 { &body[..] } else { b"" }, "{range}");
-            let unsatisfied = (expected == 416).then(|| format!("bytes */{length}"));
-            assert_eq!(reply.field("content-range"), unsatisfied.as_deref(), "{range}");
+            assert_eq!((reply.status(), reply.is_whole), (200, true), "{range}");
+            assert!(reply.body == body, "{range}");
         }
         assert_eq!(bed.origin.count(&path), 1);
+        // The origin's error has a body and fields of its own.
+        bed.origin.plays(&path, [Answer::status("416 Range Not Satisfiable", "x: own", b"why")]);
+        let reply = bed.get(&path, "range: bytes=300000-");
+        assert_eq!((reply.status(), reply.text(), reply.field("x")), (416, "why", Some("own")));
     }
 }
 
@@ -123,11 +124,10 @@ fn parts_come_while_the_body_does() {
         ("range: bytes=10-19\nif-range: \"1\"", 206, 10, 20),
         ("range: bytes=10-19\nif-range: \"0\"", 200, 0, 200_000),
         ("range: bytes=0-1, 10-19", 200, 0, 200_000),
-        ("range: bytes=200000-", 200, 0, 200_000),
         ("", 200, 0, 200_000),
     ] {
         let bed = Bed::new();
-        bed.stores("/", STALE, b"old");
+        bed.stores("/", STALE, &bytes(300_000));
         let gate = Gate::default();
         let slow = Answer::sized(FRESH, body.len()).send(&body[..100_000]).wait(&gate).send(&body[100_000..]);
         bed.origin.plays("/", [slow]);

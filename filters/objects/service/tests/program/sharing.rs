@@ -191,3 +191,60 @@ fn a_client_with_a_cookie_joins_a_body_that_is_for_all() {
         assert_eq!((first.end().text(), second.end().text()), ("stop", if is_joined { "stop" } else { "own" }));
     }
 }
+
+/// A client could else choose by a field of its own what others get.
+#[test]
+fn a_field_that_vary_does_not_name_keeps_a_request_from_the_cache() {
+    let bed = Bed::new();
+    for name in ["x-forwarded-host", "x-original-url", "x-http-method-override", "x-api-key", "forwarded"] {
+        let (path, field) = (format!("/{name}"), format!("{name}: evil.example"));
+        bed.origin.plays(&path, numbered(FRESH));
+        assert_eq!(bed.get(&path, &field).text(), "1", "{name}");
+        assert_eq!(bed.get(&path, "").text(), "2", "{name}: the first response was not stored");
+        assert_eq!(bed.get(&path, &field).text(), "3", "{name}: the stored response is not for this request");
+        assert_eq!(bed.get(&path, "").text(), "2", "{name}");
+    }
+    for (path, fields, vary) in
+        [("/named", "x-forwarded-host: a.example", "\nvary: x-forwarded-host"), ("/own", "x-app-version: 7", "")]
+    {
+        bed.origin.plays(path, numbered(&format!("{FRESH}{vary}")));
+        bed.get(path, fields);
+        bed.settle();
+        for _ in 0..2 {
+            assert_eq!(bed.get(path, fields).text(), "1", "{path}");
+        }
+    }
+}
+
+#[test]
+fn fields_of_proxies_stay_out_of_requests_that_fill_the_cache() {
+    let bed = Bed::new();
+    bed.origin.plays("/", numbered(FRESH));
+    bed.get("/", "via: 1.1 a\nmax-forwards: 3\naccept: text/html");
+    let asked = bed.origin.asked("/").remove(0);
+    assert!(
+        asked.contains("accept: text/html") && !asked.contains("via") && !asked.contains("max-forwards"),
+        "{asked}"
+    );
+}
+
+#[test]
+fn the_response_says_which_requests_may_go_past_the_program() {
+    let bed = Bed::new();
+    for (at, (status, fields, request, expected)) in [
+        ("200 OK", "cache-control: private", "", Some("all")),
+        ("200 OK", "cache-control: max-age=60\nset-cookie: id=1", "", Some("all")),
+        ("200 OK", FRESH, "cookie: id=1", Some("cookie")),
+        ("200 OK", FRESH, "", None),
+        ("200 OK", FRESH, "x-api-key: 1", None),
+        ("503 Down", "cache-control: private", "", None),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let path = format!("/{at}");
+        bed.origin.plays(&path, [1, 2].map(|_| Answer::status(status, fields, b"x")));
+        let marks = [0, 1].map(|_| bed.get(&path, request).field("x-longhaul-private").map(ToOwned::to_owned));
+        assert_eq!(marks, [0, 1].map(|_| expected.map(ToOwned::to_owned)), "{fields} {request}");
+    }
+}

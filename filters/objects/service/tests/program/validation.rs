@@ -135,7 +135,8 @@ fn a_stale_response_is_better_than_an_error_if_it_may_be_used() {
         ("max-age=60, must-revalidate", false),
         ("max-age=60, stale-if-error=100, proxy-revalidate", false),
         ("s-maxage=60", false),
-        ("no-cache", true),
+        ("no-cache", false),
+        ("no-cache, stale-if-error=100", false),
     ] {
         let bed = Bed::new();
         let fields = format!("cache-control: {cache_control}\netag: \"1\"\nage: 80");
@@ -215,13 +216,48 @@ fn a_client_that_insists_on_a_stale_response_gets_no_part_of_a_new_one() {
 
 #[test]
 fn a_request_for_a_part_validates_the_whole_and_keeps_it() {
-    for (part, status, text) in [("range: bytes=0-2", 206, "old"), ("range: bytes=99-", 416, "")] {
+    let bed = Bed::new();
+    bed.stores("/", STALE, b"old body");
+    bed.origin.plays("/", [not_modified("cache-control: max-age=60\netag: \"1\"")]);
+    let reply = bed.get("/", "range: bytes=0-2");
+    assert_eq!((reply.status(), reply.text()), (206, "old"));
+    assert_eq!(bed.get("/", "").text(), "old body");
+    assert_eq!(bed.origin.count("/"), 2);
+}
+
+/// The origin's error has a body and fields of its own.
+#[test]
+fn a_request_for_a_part_beyond_a_stale_body_is_the_origins() {
+    let bed = Bed::new();
+    bed.stores("/", STALE, b"old body");
+    bed.origin.plays("/", [Answer::status("416 Range Not Satisfiable", "x: own", b"why")]);
+    let reply = bed.get("/", "range: bytes=99-");
+    assert_eq!((reply.status(), reply.text(), reply.field("x")), (416, "why", Some("own")));
+    let asked = bed.origin.asked("/");
+    assert_eq!((field(&asked[1], "range"), field(&asked[1], "if-none-match")), (Some("bytes=99-"), None));
+}
+
+#[test]
+fn a_validation_that_comes_with_the_request_renews_a_stale_response() {
+    const STALE: &str = "cache-control: max-age=60\nage: 100\netag: \"1\"";
+    let with = |lines: &str, more: &str| format!("x-longhaul-valid: {}{more}", hex::encode(lines));
+    let renews = "etag:\"1\"\ncache-control:max-age=60\n";
+    for (sent, expected) in [
+        (with(renews, ""), 1),
+        (with("etag:W/\"1\"\ncache-control:max-age=60\n", ""), 1),
+        (with("etag:\"2\"\ncache-control:max-age=60\n", ""), 2),
+        (with("cache-control:max-age=60\n", ""), 2),
+        (with(renews, "\r\ncache-control: no-cache"), 2),
+        ("x-longhaul-valid: no hexadecimal".to_owned(), 2),
+    ] {
         let bed = Bed::new();
-        bed.stores("/", STALE, b"old body");
-        bed.origin.plays("/", [not_modified("cache-control: max-age=60\netag: \"1\"")]);
-        let reply = bed.get("/", part);
-        assert_eq!((reply.status(), reply.text()), (status, text));
-        assert_eq!(bed.get("/", "").text(), "old body");
-        assert_eq!(bed.origin.count("/"), 2, "{part}");
+        bed.stores("/", STALE, b"a");
+        bed.origin.plays("/", [Answer::whole(STALE, b"a")]);
+        assert_eq!(bed.get("/", &sent).text(), "a");
+        assert_eq!(bed.origin.count("/"), expected, "{sent}");
+        assert!(bed.origin.asked("/").iter().all(|asked| field(asked, "x-longhaul-valid").is_none()));
+        if expected == 1 {
+            assert!(bed.get("/", "").is_stored() && bed.origin.count("/") == 1, "it is fresh now");
+        }
     }
 }

@@ -23,5 +23,5 @@ mod reason;
 mod referer;
 pub mod request;
 
-pub use http_semantics::{Edit, Fields, Reply, edited};
+pub use http_semantics::{Edit, Fields, Reply};
 pub use reason::ReplyReason;

@@ -15,7 +15,7 @@ fn plan(level: Level, https: &[&str], http: &[&str]) -> Rc<Plan> {
         ports: vec![80, 443, 8080],
         peer_fields: Vec::new(),
         prefetch: false,
-        admission: None,
+        bypass: false,
         limits: Limits::default(),
         account: false,
     };
