@@ -7,6 +7,7 @@ and no log. The peers' packages are Debian's nginx and apache2-bin.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -284,13 +285,19 @@ def rendered_edge(track: CoreTrack, folder: Path, port: int, programs: Path | No
 
 
 def rendered(config: Path, out: Path, programs: Path, **environment: str) -> Command:
-    """Renders a configuration, and returns the command of its Envoy."""
+    """Renders a configuration, and returns the command of its Envoy and of the program that caches objects."""
     command = [str(programs / "longhaul"), "render", str(config), "--out", str(out)]
     variables = {**os.environ, **environment}
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=variables)
     if done.returncode:
         raise RuntimeError(f"longhaul render refused the bench's configuration:\n{done.stderr}{done.stdout}")
-    return [*envoy_command(), "-c", out / "bootstrap.yaml"]
+    envoy = [*envoy_command(), "-c", out / "bootstrap.yaml"]
+    objects, cache = programs / "longhaul-objects", out / "objects.json"
+    if not cache.exists():
+        return envoy
+    # In one session, so that the time of both counts.
+    both = f"{shlex.join([str(objects), str(cache)])} & exec {shlex.join(map(str, envoy))}"
+    return ["sh", "-c", both]
 
 
 EDGE = OneCore("edge", rendered_edge)

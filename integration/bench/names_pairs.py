@@ -59,10 +59,12 @@ def side_by_side(folder: Path, site: Site, profile: str) -> Iterator[tuple[Way, 
 
 
 @contextmanager
-def pair_of_init(folder: Path, line: Line, stated: Link, *, trusted: Path | None = None) -> Iterator[Pair]:
-    """A pair on a line. `stated` is the link of its files. The ground checks certificates of origins against
-    `trusted`."""
-    remote, ground = files_of_init(folder, stated)
+def pair_of_init(
+    folder: Path, line: Line, stated: Link, *, trusted: Path | None = None, remote_cache: str = ""
+) -> Iterator[Pair]:
+    """A pair on a line. `stated` is the link of its files. The ground checks certificates of origins against `trusted`.
+    `remote_cache` is the section `cache` of the remote. Without it, the remote has a folder for its own cache alone."""
+    remote, ground = files_of_init(folder, stated, remote_cache)
     for end in ("remote", "ground"):
         (folder / end).mkdir(exist_ok=True)
     with (
@@ -77,9 +79,9 @@ def pair_of_init(folder: Path, line: Line, stated: Link, *, trusted: Path | None
         yield both
 
 
-def files_of_init(folder: Path, stated: Link) -> tuple[Path, Path]:
-    """Returns the files of the remote and of the ground, new ones if the folder has none. Their only addition is the
-    folder of the ground's cache."""
+def files_of_init(folder: Path, stated: Link, remote_cache: str = "") -> tuple[Path, Path]:
+    """Returns the files of the remote and of the ground, new ones if the folder has none. Their only additions are the
+    folders of the caches, or the cache of the remote."""
     home = folder / "init"
     remote, ground = (home / end / "longhaul.yaml" for end in (REMOTE_NAME, "ground"))
     if ground.exists():
@@ -91,6 +93,9 @@ def files_of_init(folder: Path, stated: Link) -> tuple[Path, Path]:
         raise RuntimeError(f"longhaul pair init: {done.stderr}")
     with ground.open("a") as file:
         file.write(f'cache: {{ dir: "{folder / "cache"}" }}\n')
+    own_folder = f'{{ dir: "{folder / "cache"}" }}'
+    with remote.open("a") as file:
+        file.write(f"cache: {remote_cache or own_folder}\n")
     return remote, ground
 
 

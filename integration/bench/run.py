@@ -86,8 +86,12 @@ BENCHES = {
         "integration/bench", "neighbours.py", (sys.executable, "neighbours.py"),
     ),
     "objects": Bench(
-        "the cache in a program, beside Envoy's own cache",
+        "the cache, beside an edge without one",
         "integration/bench", "objects.py", (sys.executable, "objects.py"),
+    ),
+    "updates": Bench(
+        "(root) what the cache of a remote spares the link: second users of pages, updates, downloads that break off",
+        "integration/bench", "updates.py", (sys.executable, "updates.py"),
     ),
     "names": Bench(
         "(root) names that clients resolve at a box: lookups, their memory, first visits, and pages that break",
