@@ -122,6 +122,26 @@ def test_a_page_validates_a_stale_object_without_a_round_trip(ship: Ship) -> Non
     assert ship.shelf.asked(path) > 1, "the ground has asked the origin"
 
 
+def test_a_url_whose_responses_are_private_goes_past_the_program(ship: Ship) -> None:
+    path = ship.shelf.put(fresh(), b"own", {"Cache-Control": "private"})
+    bypassed = "longhaul_bundling_bypassed_total{}"
+
+    def goes_past() -> bool:
+        """Requests the object. Each worker of Envoy learns for itself."""
+        sent, before = ship.pair.remote.sent_to_program(), ship.pair.remote.pep.metrics()[bypassed]
+        got = ship.get(path)
+        assert (got.body, [name for name, _ in got.fields if name.startswith(b"x-longhaul")]) == (b"own", [])
+        past = ship.pair.remote.pep.metrics()[bypassed] - before
+        assert past + ship.pair.remote.sent_to_program() - sent == 1
+        return past == 1
+
+    assert not goes_past()
+    wait_for("every worker knows it", lambda: all(goes_past() for _ in range(10)))
+    heard = [name for one in ship.shelf.requests(path) for name, _ in one.fields if name.startswith(b"x-longhaul")]
+    assert heard == []
+    assert not ship.is_local(ship.shelf.put(fresh(), b"other"))
+
+
 def test_nobody_names_a_remote_to_the_ground_or_to_the_origin(ship: Ship) -> None:
     seen: list[Message] = []
     path = ship.shelf.make(fresh(), lambda request: (seen.append(request), (200, KEPT, b"x"))[1])

@@ -72,9 +72,9 @@ impl<E: ServedEnd> Filter for Bundling<E> {
         if config.role != E::ROLE {
             return Err(format!("{}: this module is not of a {:?}", Self::NAME, config.role));
         }
-        let counters = Counters::define(metrics, config.flights);
+        let counters = Counters::define(metrics, &config);
         let end = E::create(&config);
-        Ok(Self(Rc::new(Worker::new(end, counters, config.cluster, config.deltas, root))))
+        Ok(Self(Rc::new(Worker::new(end, counters, config, root))))
     }
 
     fn stream(self: &Rc<Self>, id: u32) -> Box<dyn HttpStream> {

@@ -7,7 +7,8 @@ use filter_host::shared::ProxyBoard;
 use filter_host::stream::Action;
 use filter_host::{HostError, callout, clock, context, reply, timer};
 use http_semantics::Reply;
-use page_flights::{Answer, End, Release, VALID_FIELD};
+use object_bypass::Bypass;
+use page_flights::{Answer, Config, End, Release, VALID_FIELD};
 use pipe_encoding::Windows;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -30,6 +31,8 @@ pub(crate) struct Worker<E> {
     pub(crate) windows: Windows,
     /// True if pages cross the link as deltas.
     pub(crate) deltas: bool,
+    /// None without a cache at this end.
+    pub(crate) bypass: Option<Bypass<u64>>,
     pub(crate) cluster: String,
     root: u32,
     /// The filter's own pending requests, with the end's id for each.
@@ -38,10 +41,18 @@ pub(crate) struct Worker<E> {
 }
 
 impl<E: End> Worker<E> {
-    pub(crate) fn new(end: E, counters: Counters, cluster: String, deltas: bool, root: u32) -> Self {
-        let calls = RefCell::new(HashMap::new());
-        let windows = Windows::default();
-        Self { end: RefCell::new(end), counters, windows, deltas, cluster, root, calls, period: Cell::new(None) }
+    pub(crate) fn new(end: E, counters: Counters, config: Config, root: u32) -> Self {
+        Self {
+            end: RefCell::new(end),
+            counters,
+            windows: Windows::default(),
+            deltas: config.deltas,
+            bypass: config.caches.then(Bypass::default),
+            cluster: config.cluster,
+            root,
+            calls: RefCell::default(),
+            period: Cell::default(),
+        }
     }
 
     /// Carries out the decisions of the end, in a callback of the context `own`.

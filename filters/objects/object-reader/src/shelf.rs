@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use http_semantics::Fields;
+use object_bypass::Bypass;
 use object_config::ReaderConfig;
-use object_rules::{Private, Use};
+use object_rules::Use;
 use object_store::{Body, Found, Key, Name, Object, Onlooker, Seen};
 
 use crate::glance::Glance;
@@ -18,7 +19,7 @@ static SHELVES: Mutex<Vec<Weak<Shelf>>> = Mutex::new(Vec::new());
 pub(crate) struct Shelf {
     config: ReaderConfig,
     onlooker: Onlooker,
-    pub(crate) private: Private<Key>,
+    pub(crate) bypass: Bypass<Key>,
     sent_bytes: AtomicU64,
 }
 
@@ -59,7 +60,7 @@ impl Shelf {
 
     fn new(config: ReaderConfig) -> Self {
         let onlooker = Onlooker::new(config.folder.clone(), config.hot_bytes, config.object_bytes);
-        Self { config, onlooker, private: Private::default(), sent_bytes: AtomicU64::new(0) }
+        Self { config, onlooker, bypass: Bypass::default(), sent_bytes: AtomicU64::new(0) }
     }
 
     /// Looks for the response to a request.

@@ -1,7 +1,6 @@
 //! One request, behind the filters that change it, and before the route to the program.
 
 use std::rc::Rc;
-use std::time::Instant;
 
 use filter_host::headers::{self, Map};
 use filter_host::log::{self, Level};
@@ -10,9 +9,10 @@ use filter_host::{HostError, Slice, reply};
 use http_semantics::Fields;
 use image_variants::{key, request::variant_path, response::varies};
 use name_budget::marks;
-use object_config::{OUTCOME, PAST, PRIVATE};
+use object_bypass::Way;
+use object_config::{OUTCOME, PRIVATE};
 use object_rules::reply::Piece;
-use object_rules::{Outcome, PastFor, variant};
+use object_rules::{Outcome, variant};
 use object_store::{Key, Name, now_s};
 
 use crate::glance::Glance;
@@ -22,17 +22,15 @@ use crate::worker::Worker;
 #[derive(Debug)]
 pub(crate) struct Stream {
     worker: Rc<Worker>,
-    /// The URL of a request that passes.
-    passed: Option<Key>,
-    /// True if the request bypasses the program.
-    bypasses: bool,
+    /// The way of a request that passes.
+    way: Option<Way<Key>>,
     /// The bytes of a hit, until the stream ends.
     sent: Option<Sent>,
 }
 
 impl Stream {
     pub(crate) fn new(worker: Rc<Worker>) -> Self {
-        Self { worker, passed: None, bypasses: false, sent: None }
+        Self { worker, way: None, sent: None }
     }
 
     fn request(&mut self, end_of_stream: bool) -> Result<Action, HostError> {
@@ -56,28 +54,22 @@ impl Stream {
             }
             Err(why) => why,
         };
-        let private = &self.worker.shelf.private;
-        if glance == Glance::Absent && private.includes(name.key, request.has("cookie"), Instant::now()) {
-            headers::set(Map::Request, PAST, b"1")?;
+        let mut way = Way::Through(name.key);
+        if glance == Glance::Absent {
+            way = self.worker.shelf.bypass.request(name.key, request.has("cookie"))?;
+        }
+        if way == Way::Past {
             glance = Glance::Past;
         }
-        self.bypasses = glance == Glance::Past;
-        self.passed = (glance != Glance::Past).then_some(name.key);
+        self.way = Some(way);
         self.worker.counters.request(glance);
         Ok(Action::Continue)
     }
 
-    /// Learns from the program that it does not store the response. Marks a response that bypassed the program.
     fn response(&mut self) -> Result<(), HostError> {
-        if self.bypasses {
-            return headers::set(Map::Response, OUTCOME, Outcome::Past.as_str().as_bytes());
-        }
-        let Some(key) = self.passed.take() else { return Ok(()) };
-        let says = headers::get(Map::Response, PRIVATE)?;
-        if let Some(which) = says.and_then(|name| PastFor::read(&name)) {
-            self.worker.shelf.private.add(key, which, Instant::now());
-        }
-        Ok(())
+        let Some(way) = self.way.take() else { return Ok(()) };
+        let private = headers::get(Map::Response, PRIVATE)?;
+        self.worker.shelf.bypass.response(way, private.as_deref())
     }
 }
 

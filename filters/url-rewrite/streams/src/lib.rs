@@ -8,13 +8,11 @@
 //! | `root` | configuration |
 //! | `shared` | state that all streams of a configuration share |
 //! | `stream` | requests and responses |
-//! | `bypass` | requests that bypass the cache |
 //! | `counters` | metrics for Prometheus |
 //! | `objects` | the prefetching of a page's objects |
 //! | `account` | a page's fields in the access log |
 
 mod account;
-mod bypass;
 mod counters;
 mod objects;
 mod root;

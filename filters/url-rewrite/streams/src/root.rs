@@ -1,6 +1,5 @@
 //! Reads the configuration into a [`Plan`]. A refusal carries the message of the pure crate.
 
-use crate::bypass::Bypass;
 use crate::counters::Counters;
 use crate::objects::Objects;
 use crate::shared::Shared;
@@ -11,6 +10,7 @@ use filter_host::metrics::Metrics;
 use filter_host::root::Filter;
 use filter_host::stream::HttpStream;
 use filter_host::timer;
+use object_bypass::Bypass;
 use std::rc::Rc;
 use url_rewriting::{Config, Plans};
 

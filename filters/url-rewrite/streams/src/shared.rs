@@ -1,8 +1,8 @@
 //! State that all streams of a configuration share.
 
-use crate::bypass::Bypass;
 use crate::counters::Counters;
 use crate::objects::Objects;
+use object_bypass::Bypass;
 use url_rewriting::Plans;
 
 /// State that all streams of a configuration share.
@@ -13,5 +13,5 @@ pub struct Shared {
     /// `None` if nothing is prefetched.
     pub(crate) objects: Option<Objects>,
     /// `None` if no request bypasses the cache here.
-    pub(crate) bypass: Option<Bypass>,
+    pub(crate) bypass: Option<Bypass<u64>>,
 }

@@ -8,6 +8,8 @@ use filter_host::headers::{self, Map, apply};
 use filter_host::log::{self, Level};
 use filter_host::stream::{Action, HttpStream};
 use filter_host::{HostError, property, reply};
+use object_bypass::Way;
+use object_config::PRIVATE;
 use page_objects::{RequestTemplate, Skip};
 use std::rc::Rc;
 use url_rewriting::headers::{Fields, Reply, ReplyReason, request};
@@ -23,8 +25,8 @@ pub(crate) struct Stream {
     /// The fields that requests for the page's objects repeat, if the objects may be prefetched.
     template: Option<Result<RequestTemplate, Skip>>,
     page: Option<Page>,
-    /// True if the request bypasses the cache.
-    bypasses: bool,
+    /// The way of the request, if it may bypass the cache.
+    way: Option<Way<u64>>,
 }
 
 /// The output buffer keeps at most this many bytes of capacity between chunks. The output of a compressed chunk is
@@ -44,7 +46,7 @@ struct Page {
 
 impl Stream {
     pub(crate) fn new(shared: Rc<Shared>) -> Self {
-        Self { shared, visit: None, template: None, page: None, bypasses: false }
+        Self { shared, visit: None, template: None, page: None, way: None }
     }
 
     fn request(&mut self, shared: &Shared) -> Result<Action, HostError> {
@@ -58,8 +60,11 @@ impl Stream {
                 apply(Map::Request, &edits)?;
                 self.template = shared.objects.as_ref().and_then(|_| RequestTemplate::of(&visit, &fields));
                 if let Some(bypass) = &shared.bypass {
-                    self.bypasses = bypass.request(&visit)?;
-                    shared.counters.bypassed.add(u64::from(self.bypasses));
+                    let [scheme, authority, path] = [visit.scheme.as_str(), &visit.authority, &visit.path];
+                    let url = object_bypass::key(scheme.as_bytes(), authority.as_bytes(), path.as_bytes());
+                    let way = bypass.request(url, visit.bears_cookie)?;
+                    shared.counters.bypassed.add(u64::from(way == Way::Past));
+                    self.way = Some(way);
                 }
                 self.visit = Some((visit, plan));
                 Ok(Action::Continue)
@@ -70,9 +75,9 @@ impl Stream {
 
     fn response(&mut self, shared: &Shared, visit: &request::Visit, plan: &Rc<Plan>) -> Result<Action, HostError> {
         let pairs = headers::list(Map::Response)?;
-        let fields = pairs.iter().collect();
-        if let Some(bypass) = &shared.bypass {
-            bypass.response(visit, &fields, self.bypasses)?;
+        let fields: Fields<'_> = pairs.iter().collect();
+        if let (Some(bypass), Some(way)) = (&shared.bypass, self.way) {
+            bypass.response(way, fields.get(PRIVATE))?;
         }
         if let Some(objects) = &shared.objects {
             objects.saw(visit, &fields);
