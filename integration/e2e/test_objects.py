@@ -547,6 +547,41 @@ def test_a_cache_that_goes_and_comes_back_loses_no_request(folder: Path) -> None
     shelf.origin.close()
 
 
+def test_hosts_of_a_group_share_objects_whose_validator_is_the_same(folder: Path) -> None:
+    shelf, hosts = Shelf(), folder / "group.txt"
+    hosts.write_text(f"# a service\n={WWW}\n={IMG}\n")
+    names = {WWW: shelf.address, IMG: shelf.address, FADING: shelf.address}
+    config = configuration(folder, upstream={"map": names, "resolvers": ["127.0.0.1:53"]})
+    group = {"hosts": str(hosts), "ignore": ["key"], "fresh_by": "validator"}
+    config["cache"] = {**config["cache"], "groups": [group]}
+
+    def answered(request: Message) -> tuple[int, dict[str, str], bytes]:
+        fields = {"ETag": '"1"', "Cache-Control": "no-store, private"}
+        return (304, fields, b"") if request.get("if-none-match") == '"1"' else (200, fields, body)
+
+    body, path = noise(50_000), fresh()
+    urls = [shelf.make(f"{path}?key={number}", answered) for number in range(4)]
+
+    def is_shared(url: str, host: str) -> bool:
+        """Requests the object, and returns true if no body of it left the origin."""
+        got = box.get(url, host=host)
+        assert (got.status, got.body, got.complete) == (200, body, True)
+        return shelf.requests(url)[-1].get("if-none-match") is not None
+
+    with objects_box(folder, config) as box:
+        assert not is_shared(urls[0], WWW)
+        wait_for("it is stored", lambda: is_shared(urls[1], WWW))
+        assert is_shared(urls[2], IMG)
+        assert not is_shared(urls[3], FADING), "it is in no group"
+        hosts.write_text(f"={WWW}\n={IMG}\n={FADING}\n")
+        wait_for("the list is read again", lambda: is_shared(urls[3], FADING), timeout_s=30)
+        listed = command("cache", "list", str(box.pep.config)).stdout
+        assert (listed.count(path), f"http://{WWW}{path}" in listed) == (1, True), listed
+        assert "removed 1 files" in command("cache", "purge", str(box.pep.config), "--host", FADING).stdout
+        assert not is_shared(urls[1], WWW)
+    shelf.origin.close()
+
+
 def test_clients_of_a_remote_get_hits_from_its_ground(folder: Path) -> None:
     shelf, body = Shelf(), noise(5000)
     path = shelf.put(fresh(), body)

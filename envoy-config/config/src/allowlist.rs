@@ -276,7 +276,7 @@ fn whole_domain(pattern: &NamePattern) -> Option<String> {
 }
 
 /// Returns every name of a list that [`check`] accepts, in order.
-fn names(text: &str) -> impl Iterator<Item = NamePattern> + '_ {
+pub(crate) fn names(text: &str) -> impl Iterator<Item = NamePattern> + '_ {
     let lines = text.strip_prefix('\u{feff}').unwrap_or(text).split('\n');
     let entries = lines.map(|line| line.split_once('#').map_or(line, |(content, _)| content).trim_matches(BLANKS));
     let mut format = None;

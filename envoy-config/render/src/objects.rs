@@ -106,6 +106,7 @@ pub(super) fn config(
         disk_bytes: size.0,
         hot_bytes: memory.0,
         object_bytes: size.0 / OBJECT_SHARE,
+        groups: settings.cache.groups().iter().map(|one| one.group.clone()).collect(),
         plain_fields: plain_fields.clone(),
         images,
     };

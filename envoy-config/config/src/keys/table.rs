@@ -303,6 +303,30 @@ pub(crate) const KEYS: &[Key] = &[
         "names of request fields, in lower case, that change no response, for example fields of your own app. A request with a field that browsers do not send by themselves [neither fills the cache nor gets a stored response](../filters/objects/README.md#what-is-stored), unless the field is listed here or `Vary` names it. Fields by which origins know a client or choose a response are refused",
     ),
     key(
+        "cache.groups",
+        Form("list of files, or of `{ hosts, ignore, fresh_by }`"),
+        Is("[]"),
+        "hosts that serve the same objects, such as the servers of a service for updates: what one of them sent serves for all ([updates](../docs/src/updates.md#services-with-many-servers))",
+    ),
+    key(
+        "cache.groups.hosts",
+        Form("a file"),
+        Required("updates.txt"),
+        "the names of the hosts, one a line: `example.org` (and below), `=example.org` (only itself), `*.example.org` (only below)",
+    ),
+    key(
+        "cache.groups.ignore",
+        Form("list of names"),
+        Is("[]"),
+        "parameters of queries that choose no object, such as signatures. A client without a right to the object then gets it while it is fresh",
+    ),
+    key(
+        "cache.groups.fresh_by",
+        Words(&["origin", "validator"]),
+        Is("origin"),
+        "`validator`: a response with `ETag` or `Last-Modified` is stored, also if its origin forbids that, and the origin validates it at each use",
+    ),
+    key(
         "cache.parent",
         Form("`ADDRESS:PORT` or list of them, `null`"),
         Is("null"),

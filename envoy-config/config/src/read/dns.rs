@@ -9,9 +9,10 @@ use crate::diagnostic::Problem;
 use crate::policy_zone;
 use crate::reader::{LIST_ENDINGS, Reader, Section, Setting};
 use crate::settings::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolicy, Ttl};
-use crate::top_level_domain::instead_of_domain;
 use crate::units::show_duration;
 use crate::yaml::NodeValue;
+
+use super::list;
 
 /// The longest TTL. Resolvers may cap TTLs (RFC 2181 section 8), and RFC 8767 section 4 recommends a week as the cap.
 const MAX_TTL: Duration = Duration::from_hours(7 * 24);
@@ -185,47 +186,12 @@ fn warn_of_no_name_left(
 fn check_list(reader: &mut Reader, setting: &Setting<'_>, path: &Path, zones: &mut PolicyZones) -> bool {
     let Some(text) = reader.file_text(setting, path) else { return false };
     match allowlist::check(&text) {
-        Ok(summary) if summary.names == 0 && !summary.may_be_empty => {
-            let problem = Problem::error(
-                format!("`{}` names a list without a name", setting.name),
-                setting.place(),
-                "no name in it",
-            );
-            reader.problems.push(
-                problem
-                    .in_file(path.to_owned(), 1, 1)
-                    .help("add a name, or the line `# allow-empty` if the list may be empty"),
-            );
-            false
-        }
-        Ok(summary) => {
-            if let Some((line, domain)) = summary.whole_domain {
-                let title = format!("`{}`: `{domain}` is a whole top-level domain", setting.name);
-                let problem = Problem::warning(title, setting.place(), "it stands for every name below it");
-                let help = instead_of_domain(&domain);
-                reader.problems.push(problem.in_file(path.to_owned(), line, 1).help(help));
-            }
-            true
-        }
         Err(errors) if errors.iter().any(|error| error.error == LineError::PolicyZone) => {
             let warning = zones.add(setting, path, &text);
             reader.problems.push(warning);
             true
         }
-        Err(errors) => {
-            for error in errors {
-                reader.problems.push(
-                    Problem::error(
-                        format!("`{}`: bad line in {}:{}:{}", setting.name, path.display(), error.line, error.column),
-                        setting.place(),
-                        format!("found `{}` there: {}", error.entry, error.error),
-                    )
-                    .in_file(path.to_owned(), error.line, error.column)
-                    .help("one name a line: example.org (and below), =example.org (only itself), *.example.org (only below); # starts a comment"),
-                );
-            }
-            false
-        }
+        checked => list::is_usable(reader, setting, path, checked),
     }
 }
 

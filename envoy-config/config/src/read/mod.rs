@@ -1,11 +1,13 @@
 //! Readers of the settings, one file for each group of keys. The table of keys (`config::keys`) holds names, ranges and
 //! defaults.
 
+mod cache_groups;
 mod compare;
 mod cut_dial;
 mod dns;
 mod edge;
 mod images;
+mod list;
 mod log;
 mod other_end;
 mod page;

@@ -10,6 +10,8 @@ use crate::reader::{Reader, Section, Setting};
 use crate::settings::{Cache, Compress, CompressionLevel, Level, Limits, Rewrite, RoleName, TargetWish};
 use crate::yaml::NodeValue;
 
+use super::cache_groups;
+
 pub(super) fn rewrite(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Rewrite> {
     let section = reader.section(top, "rewrite");
     // In a pair handshakes end at the remote, so moving URLs saves none.
@@ -43,14 +45,18 @@ pub(super) fn cache(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> O
     let parents = reader.optional(&section, "parent", |reader, setting| {
         if setting.is_off() { Some(None) } else { parents(reader, setting).map(Some) }
     });
-    let (dir, size, plain_fields) = (dir?, size?, plain_fields?);
+    let groups = reader.optional(&section, "groups", |reader, setting| {
+        let groups = reader.list(setting, cache_groups::group);
+        reader.without_duplicates(setting, groups)
+    });
+    let (dir, size, plain_fields, groups) = (dir?, size?, plain_fields?, groups?);
     // A ground stores objects in br, which an edge would send to clients that do not accept it.
     let dir = match kind {
         RoleName::Edge => dir,
         RoleName::Ground | RoleName::Remote => dir.join(kind.as_str()),
     };
-    let Some(parents) = parents? else { return Some(Cache::Disk { dir, size, plain_fields, is_assumed }) };
-    for unused in ["dir", "size", "plain_fields"].into_iter().filter_map(|key| section.get(key)) {
+    let Some(parents) = parents? else { return Some(Cache::Disk { dir, size, plain_fields, groups, is_assumed }) };
+    for unused in ["dir", "size", "plain_fields", "groups"].into_iter().filter_map(|key| section.get(key)) {
         let mut problem = Problem::warning(
             format!("`{}` has no effect beside `cache.parent`", unused.name),
             unused.place(),

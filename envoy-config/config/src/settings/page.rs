@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use object_rules::groups::Group;
 use object_rules::plain::PlainField;
 
 use crate::names::HostName;
@@ -66,6 +67,8 @@ pub enum Cache {
         size: Bytes,
         /// Request fields that change no response. They keep no request from the cache.
         plain_fields: Vec<PlainField>,
+        /// Groups of hosts that serve the same objects.
+        groups: Vec<CacheGroup>,
         /// True if the file of a remote does not mention a cache. Then a machine without room for it has none, which is no
         /// fault, and the size is at most a tenth of the disk.
         is_assumed: bool,
@@ -75,7 +78,24 @@ pub enum Cache {
     Parents(Vec<SocketAddr>),
 }
 
+/// A group of hosts that serve the same objects, as the operator declares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheGroup {
+    /// The file with the names of its hosts.
+    pub file: PathBuf,
+    /// The group.
+    pub group: Group,
+}
+
 impl Cache {
+    /// Returns the groups of hosts that serve the same objects.
+    pub fn groups(&self) -> &[CacheGroup] {
+        match self {
+            Self::Disk { groups, .. } => groups,
+            Self::Off | Self::Parents(_) => &[],
+        }
+    }
+
     /// Returns true if this box caches objects itself, in the program `longhaul-objects`.
     pub fn is_on_disk(&self) -> bool {
         matches!(self, Self::Disk { .. })

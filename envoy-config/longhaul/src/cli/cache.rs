@@ -7,6 +7,7 @@ use image_variants::key::client_url;
 use longhaul_config::HostName;
 use longhaul_observe::table::table;
 use longhaul_render::objects_folder;
+use object_rules::groups::Groups;
 use object_store::{Kind, Options, Store};
 
 use super::{Outcome, fail, file_or_running, host_name, load_or_refuse, print, printable};
@@ -72,14 +73,14 @@ struct Meant {
 
 pub(super) fn command(arguments: &Arguments) -> Outcome {
     match &arguments.action {
-        Action::List(which) => with_store(&which.place, |store| list(store, which.host.as_ref())),
-        Action::Purge(purge) => with_store(&purge.place, |store| remove(store, &purge.meant)),
-        Action::Verify(place) => with_store(place, verify),
+        Action::List(which) => with_store(&which.place, |store, groups| list(store, which.host.as_ref(), groups)),
+        Action::Purge(purge) => with_store(&purge.place, |store, groups| remove(store, &purge.meant, groups)),
+        Action::Verify(place) => with_store(place, |store, _| verify(store)),
     }
 }
 
 /// Runs an action on the store of a configuration.
-fn with_store(place: &Place, action: impl FnOnce(&Store) -> Result<String, String>) -> Outcome {
+fn with_store(place: &Place, action: impl FnOnce(&Store, &Groups) -> Result<String, String>) -> Outcome {
     let file = file_or_running(place.file.as_deref(), place.state.as_deref(), "cache")?;
     let loaded = load_or_refuse(&file)?;
     let Some(folder) = objects_folder(&loaded.settings) else {
@@ -88,7 +89,9 @@ fn with_store(place: &Place, action: impl FnOnce(&Store) -> Result<String, Strin
             file.display()
         ));
     };
-    match opened(&folder).and_then(|store| store.map_or_else(|| Ok(nothing(&folder)), |store| action(&store))) {
+    let groups = Groups::new(loaded.settings.cache.groups().iter().map(|one| one.group.clone()).collect());
+    match opened(&folder).and_then(|store| store.map_or_else(|| Ok(nothing(&folder)), |store| action(&store, &groups)))
+    {
         Ok(text) => print(&text),
         Err(error) => fail(&error),
     }
@@ -110,14 +113,14 @@ fn opened(folder: &Path) -> Result<Option<Arc<Store>>, String> {
         .map_err(|error| format!("{error}. Run this command as the user of the box: sudo -u longhaul longhaul cache"))
 }
 
-fn list(store: &Store, host: Option<&HostName>) -> Result<String, String> {
+fn list(store: &Store, host: Option<&HostName>, groups: &Groups) -> Result<String, String> {
     let now_s = std::time::SystemTime::now();
     let now_s = now_s.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let mut rows = Vec::new();
     let mut bytes = 0;
     let listed = store.list(|one| {
         let head = one.head;
-        if head.kind == Kind::Varies || !host.is_none_or(|host| is_of(&head.url, host)) {
+        if head.kind == Kind::Varies || !host.is_none_or(|host| is_of(&head.url, host, groups)) {
             return;
         }
         bytes += one.disk_bytes;
@@ -141,11 +144,11 @@ fn shown(url: &[u8]) -> String {
     printable(String::from_utf8_lossy(&url)) + if is_variant { " (WebP)" } else { "" }
 }
 
-fn remove(store: &Store, meant: &Meant) -> Result<String, String> {
-    let url = meant.url.as_deref().map(normal).transpose()?;
+fn remove(store: &Store, meant: &Meant, groups: &Groups) -> Result<String, String> {
+    let url = meant.url.as_deref().map(|url| normal(url, groups)).transpose()?;
     let removed = store.purge(|stored| match (&url, &meant.host) {
         (Some(url), _) => client_url(stored).0 == url.as_bytes(),
-        (None, Some(host)) => is_of(stored, host),
+        (None, Some(host)) => is_of(stored, host, groups),
         (None, None) => meant.all,
     });
     match removed {
@@ -168,28 +171,43 @@ fn verify(store: &Store) -> Result<String, String> {
 }
 
 /// Returns a URL as it is stored: with a lower-case host, and without the default port and the fragment.
-fn normal(text: &str) -> Result<String, String> {
+fn normal(text: &str, groups: &Groups) -> Result<String, String> {
     let url = url::Url::parse(text)
         .ok()
         .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
         .ok_or_else(|| format!("`{text}` is no URL; expected one such as http://www.example.org/style.css"))?;
     let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
     let query = url.query().map_or_else(String::new, |query| format!("?{query}"));
-    Ok(format!("{}://{}{port}{}{query}", url.scheme(), url.host_str().unwrap_or_default(), url.path()))
+    let (host, path) = (format!("{}{port}", url.host_str().unwrap_or_default()), format!("{}{query}", url.path()));
+    let (host, path) = groups.named(host.as_bytes(), path.as_bytes());
+    Ok(format!("{}://{}{}", url.scheme(), String::from_utf8_lossy(host), String::from_utf8_lossy(&path)))
 }
 
 /// Returns true if a stored URL is of this host, with any port.
-fn is_of(url: &[u8], host: &HostName) -> bool {
+fn is_of(url: &[u8], host: &HostName, groups: &Groups) -> bool {
     let text = String::from_utf8_lossy(url);
     let authority = text.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());
-    authority.split(':').next().unwrap_or_default().eq_ignore_ascii_case(&host.to_string())
+    let named = authority.split(':').next().unwrap_or_default();
+    named.eq_ignore_ascii_case(host.as_str())
+        || groups.of(host.as_str().as_bytes()).is_some_and(|group| named == group.name)
 }
 
 #[cfg(test)]
 mod tests {
     use object_store::{Body, Head, Name};
 
+    use object_rules::groups::{Covers, Group};
+
     use super::*;
+
+    fn groups() -> Groups {
+        Groups::new(vec![Group {
+            name: "*.example.net".into(),
+            hosts: vec![("example.net".into(), Covers::Below)],
+            ignored: vec!["key".into()],
+            by_validator: false,
+        }])
+    }
 
     #[test]
     fn a_url_is_compared_as_it_is_stored() {
@@ -197,24 +215,27 @@ mod tests {
             ("http://WWW.example.org/A?b=1#c", "http://www.example.org/A?b=1"),
             ("https://www.example.org:443", "https://www.example.org/"),
             ("http://www.example.org:8080/a", "http://www.example.org:8080/a"),
+            ("http://b.example.net/a?key=1&part=2", "http://*.example.net/a?part=2"),
         ] {
-            assert_eq!(normal(text).as_deref(), Ok(expected));
+            assert_eq!(normal(text, &groups()).as_deref(), Ok(expected));
         }
         for text in ["www.example.org", "ftp://www.example.org/", "/a"] {
-            assert!(normal(text).is_err(), "{text}");
+            assert!(normal(text, &groups()).is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_host_has_the_urls_with_its_name_alone() {
-        let host = HostName::parse("www.example.org").unwrap();
-        for (url, expected) in [
-            ("http://www.example.org/", true),
-            ("https://www.example.org:8443/a", true),
-            ("http://example.org/www.example.org", false),
-            ("http://www.example.org.test/", false),
+        for (host, url, expected) in [
+            ("www.example.org", "http://www.example.org/", true),
+            ("www.example.org", "https://www.example.org:8443/a", true),
+            ("www.example.org", "http://example.org/www.example.org", false),
+            ("www.example.org", "http://www.example.org.test/", false),
+            ("b.example.net", "http://*.example.net/", true),
+            ("example.net", "http://*.example.net/", false),
         ] {
-            assert_eq!(is_of(url.as_bytes(), &host), expected, "{url}");
+            let host = HostName::parse(host).unwrap();
+            assert_eq!(is_of(url.as_bytes(), &host, &groups()), expected, "{url}");
         }
     }
 
@@ -231,7 +252,7 @@ mod tests {
         let object = store.begin_slices(key, head).unwrap();
         let Body::Slices(slices) = &object.body else { panic!("no blocks") };
         store.write_slices(key, slices, 0).unwrap().append(&vec![7; 1 << 20]).unwrap();
-        let listed = list(&store, None).unwrap();
+        let listed = list(&store, None, &groups()).unwrap();
         assert!(listed.contains("1048576 of 3145728") && listed.contains("1 responses"), "{listed}");
         let whole = "1 files are whole, 0 were torn and are removed";
         assert_eq!(verify(&store).unwrap(), format!("{whole}\n"));
@@ -239,7 +260,7 @@ mod tests {
         let file = std::fs::OpenOptions::new().write(true).open(folder.join(&name[..2]).join(&name)).unwrap();
         file.write_all_at(&[0; 100], 1 << 19).unwrap();
         assert_eq!(verify(&store).unwrap(), format!("{whole}, 1 torn blocks are removed\n"));
-        let listed = list(&store, None).unwrap();
+        let listed = list(&store, None, &groups()).unwrap();
         assert!(listed.contains("0 of 3145728"), "{listed}");
         std::fs::remove_dir_all(folder).unwrap();
     }

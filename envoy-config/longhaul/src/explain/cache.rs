@@ -63,7 +63,13 @@ mod tests {
     #[test]
     fn the_program_serves_the_second_request_or_validates_or_says_why_not() {
         let size = longhaul_config::units::Bytes(1 << 20);
-        let cache = Cache::Disk { dir: PathBuf::from("/x"), size, plain_fields: Vec::new(), is_assumed: false };
+        let cache = Cache::Disk {
+            dir: PathBuf::from("/x"),
+            size,
+            plain_fields: Vec::new(),
+            groups: Vec::new(),
+            is_assumed: false,
+        };
         let of = |path: &str, headers: &[(&str, &str)]| {
             let all = [(":status", "200")].iter().chain(headers);
             let fields = all.map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();

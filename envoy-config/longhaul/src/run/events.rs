@@ -170,6 +170,7 @@ fn files<'a>(settings: &Settings, filters: impl Iterator<Item = &'a Path>) -> Ve
         .chain(filters)
         .chain(remotes)
         .chain(lists)
+        .chain(settings.cache.groups().iter().map(|group| group.file.clone()))
         .chain(certificate_files(settings))
         .chain(awaited)
         .collect()

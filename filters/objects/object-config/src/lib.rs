@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use object_rules::groups::Group;
 use object_rules::plain::PlainField;
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +65,9 @@ pub struct Config {
     pub hot_bytes: u64,
     /// The largest object that is stored.
     pub object_bytes: u64,
+    /// Groups of hosts that serve the same objects.
+    #[serde(default)]
+    pub groups: Vec<Group>,
     /// Request fields that change no response, as the operator declares.
     pub plain_fields: Vec<PlainField>,
     /// True if clients that accept WebP get smaller variants of images.

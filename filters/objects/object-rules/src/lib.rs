@@ -15,6 +15,7 @@
 //! | Which parts of an object may be stored, and which are asked for? | [`slices`] |
 //! | What is the response then? | [`mod@reply`] |
 //! | How did the request end? | [`Outcome`] |
+//! | Do several hosts serve the same objects? | [`groups`] |
 //! | Were the responses for a URL not stored lately? | [`Private`] |
 //! | What becomes of a stored response after a 304? | [`update`] |
 //!
@@ -23,6 +24,7 @@
 
 pub mod conditions;
 mod directives;
+pub mod groups;
 mod life;
 mod lists;
 pub mod multipart;

@@ -14,6 +14,7 @@ use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode, Version, header};
 use object_config::{CACHES, Config, OUTCOME, OWN, PRIVATE};
+use object_rules::groups::Groups;
 use object_rules::reply::Piece;
 use object_rules::{Directives, Outcome, Private, Use, slices, update};
 use object_store::{Folder, Found, Key, Kind, Name, Object, Store, now_s};
@@ -62,6 +63,7 @@ impl Cache {
             object_bytes: config.object_bytes,
             // Others must have room beside the largest object.
             sliced_bytes: config.disk_bytes / 2,
+            groups: Groups::new(config.groups.clone()),
             plain_fields: config.plain_fields.clone(),
             images: config.images,
         };
@@ -112,7 +114,7 @@ impl Cache {
         let is_own = parts.headers.remove(OWN).is_some();
         let valid = request::take_validation(&mut parts.headers);
         let is_variant = self.fetcher.images && request::as_variant(&mut parts);
-        let asked = name_of(&parts);
+        let asked = name_of(&parts, &self.fetcher.groups);
         let (mut response, outcome) = self.found_or_fetched(&asked, parts, valid).await?;
         reply::varies_if_encoded(&mut response);
         if self.fetcher.images && !is_own {
@@ -300,7 +302,8 @@ impl Cache {
         let variant = image_variants::key::of(path);
         for scheme in [&b"http"[..], b"https"] {
             for path in [Some(path), variant.as_deref()].into_iter().flatten() {
-                let (store, key) = (Arc::clone(&self.fetcher.store), request::name_at(parts, scheme, path).key);
+                let (store, key) =
+                    (Arc::clone(&self.fetcher.store), request::name_at(parts, &self.fetcher.groups, scheme, path).key);
                 // A disk that takes no writes has a problem of its own, which the counters show.
                 let _ = spawn_blocking(move || store.remove(key)).await;
             }

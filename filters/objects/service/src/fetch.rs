@@ -9,6 +9,7 @@ use http_semantics::{FieldList, Fields};
 use hyper::body::{Body as _, Incoming};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode, header};
+use object_rules::groups::Groups;
 use object_rules::plain::{PlainField, is_unkeyed};
 use object_rules::ranges::{self, Ranges};
 use object_rules::slices::{self, Blocks, Part};
@@ -24,7 +25,7 @@ use crate::metrics::Metrics;
 use crate::origin::{Origin, Unanswered};
 use crate::reading::Lead;
 use crate::receive::{self, Beginning};
-use crate::request::{copy_of, fields_of, for_part, for_run, for_storage, unmarked};
+use crate::request::{copy_of, fields_of, for_part, for_run, for_storage, host_of, unmarked};
 use crate::sliced::{InUse, Place, is_noted};
 
 /// The result of a request for its leader.
@@ -75,6 +76,8 @@ pub(crate) struct Fetcher {
     pub(crate) object_bytes: u64,
     /// The largest object that is stored in blocks, in bytes.
     pub(crate) sliced_bytes: u64,
+    /// Groups of hosts that serve the same objects.
+    pub(crate) groups: Groups,
     /// Request fields that change no response, as the operator declares.
     pub(crate) plain_fields: Vec<PlainField>,
     /// True if clients that accept WebP get smaller variants of images.
@@ -140,6 +143,11 @@ impl Fetcher {
             _ => Progress::Alone,
         });
         let _ = audience.leader.send(led);
+    }
+
+    /// Returns the fields of a response by which it is stored: those of the origin, unless the operator overrides them.
+    fn terms<'a>(&self, client: &Parts, came: Fields<'a>) -> Fields<'a> {
+        self.groups.of(host_of(client)).and_then(|group| group.terms(&came)).unwrap_or(came)
     }
 
     /// Returns true if the responses to such requests were not stored lately.
@@ -232,7 +240,7 @@ impl Fetcher {
     ) -> Result<Room, Past> {
         let request = fields_of(client);
         let status = response.status();
-        let came = arrived(&status, response);
+        let came = self.terms(client, arrived(&status, response));
         let now_s = now_s();
         let delay_s = now_s.saturating_sub(sent_s);
         let (life, part) = match extent {
@@ -308,7 +316,8 @@ impl Fetcher {
         came: &Fields<'_>,
         sent_s: u64,
     ) -> Led {
-        let new = update::updated(&object.head.as_fields(), came);
+        let came = self.terms(client, came.iter().collect());
+        let new = update::updated(&object.head.as_fields(), &came);
         let fields: Fields<'_> = new.iter().map(|(name, value)| (name.as_slice(), value.as_slice())).collect();
         let now_s = now_s();
         let life = storable(&fields_of(client), &fields, now_s, now_s.saturating_sub(sent_s));

@@ -8,6 +8,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, Uri};
 use name_budget::marks;
 use object_config::{MARK, VALID};
+use object_rules::groups::Groups;
 use object_rules::{Directives, conditions, validation, variant};
 use object_store::Name;
 use side_program::fields;
@@ -19,16 +20,21 @@ pub(crate) fn take_validation(headers: &mut HeaderMap) -> Option<FieldList> {
 }
 
 /// Names the response to a request. A field of Envoy's outer hop has the scheme of the request to the origin.
-pub(crate) fn name_of(parts: &Parts) -> Name {
+pub(crate) fn name_of(parts: &Parts, groups: &Groups) -> Name {
     let scheme = parts.headers.get(marks::SCHEME).map_or(&b""[..], HeaderValue::as_bytes);
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-    name_at(parts, scheme, path.as_bytes())
+    name_at(parts, groups, scheme, path.as_bytes())
 }
 
-/// Names the response for a path on the host of a request.
-pub(crate) fn name_at(parts: &Parts, scheme: &[u8], path: &[u8]) -> Name {
-    let host = parts.headers.get(header::HOST).map_or(&b""[..], HeaderValue::as_bytes);
-    Name::of_url(scheme, host, path)
+/// Names the response for a path on the host of a request, or on its group.
+pub(crate) fn name_at(parts: &Parts, groups: &Groups, scheme: &[u8], path: &[u8]) -> Name {
+    let (host, path) = groups.named(host_of(parts), path);
+    Name::of_url(scheme, host, &path)
+}
+
+/// Returns the host of a request.
+pub(crate) fn host_of(parts: &Parts) -> &[u8] {
+    parts.headers.get(header::HOST).map_or(&b""[..], HeaderValue::as_bytes)
 }
 
 /// Makes a request one for the variant of an image, if the client accepts it. The inner hop leads it to `longhaul-images`.

@@ -150,7 +150,14 @@ fn target(settings: &Settings, derived: &Derived) -> String {
 fn cache(settings: &Settings) -> String {
     match &settings.cache {
         Cache::Off => "off".to_owned(),
-        Cache::Disk { dir, size, is_assumed: false, .. } => format!("{size} in {}", dir.display()),
+        Cache::Disk { dir, size, groups, is_assumed: false, .. } => {
+            let groups = match groups.len() {
+                0 => String::new(),
+                1 => ", 1 group of hosts".to_owned(),
+                count => format!(", {count} groups of hosts"),
+            };
+            format!("{size} in {}{groups}", dir.display())
+        }
         Cache::Disk { dir, size, .. } => {
             format!("{size}, or a tenth of the disk if that is less, in {}", dir.display())
         }

@@ -5,6 +5,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::client::{Client, Reply};
@@ -37,10 +38,10 @@ impl Drop for Program {
 
 impl Program {
     /// Starts a program with the words of `before` in front of its command line.
-    fn start(folder: &Path, name: &str, sizes: Sizes, before: &[&str]) -> Self {
+    fn start(folder: &Path, name: &str, sizes: Sizes, groups: &Value, before: &[&str]) -> Self {
         let path = |name: &str| folder.join(name);
         let socket = path(&format!("{name}.sock"));
-        let config = serde_json::json!({
+        let config = json!({
             "listen": socket,
             "origin": path("origin.sock"),
             "metrics": path(&format!("{name}-metrics.sock")),
@@ -48,6 +49,7 @@ impl Program {
             "disk_bytes": sizes.disk,
             "hot_bytes": sizes.hot,
             "object_bytes": sizes.object,
+            "groups": groups,
             "plain_fields": ["x-app-version"],
             "images": true,
         });
@@ -102,6 +104,7 @@ pub(crate) struct Bed {
     pub(crate) origin: Origin,
     pub(crate) program: Program,
     sizes: Sizes,
+    groups: Value,
 }
 
 impl Bed {
@@ -110,11 +113,19 @@ impl Bed {
     }
 
     pub(crate) fn with(sizes: Sizes, before: &[&str]) -> Self {
+        Self::begin(sizes, json!([]), before)
+    }
+
+    pub(crate) fn with_groups(sizes: Sizes, groups: &Value) -> Self {
+        Self::begin(sizes, groups.clone(), &[])
+    }
+
+    fn begin(sizes: Sizes, groups: Value, before: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let origin = Origin::new(folder.path().join("origin.sock"));
         origin.plays("/settle", [Answer::whole("cache-control: no-store", b"")]);
-        let program = Program::start(folder.path(), "objects", sizes, before);
-        Self { folder, origin, program, sizes }
+        let program = Program::start(folder.path(), "objects", sizes, &groups, before);
+        Self { folder, origin, program, sizes, groups }
     }
 
     /// Kills the program and starts it again.
@@ -125,7 +136,7 @@ impl Bed {
 
     /// Starts a program with the same folder.
     pub(crate) fn another(&self, name: &str) -> Program {
-        Program::start(self.folder.path(), name, self.sizes, &[])
+        Program::start(self.folder.path(), name, self.sizes, &self.groups, &[])
     }
 
     pub(crate) fn store(&self) -> PathBuf {

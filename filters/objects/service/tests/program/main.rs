@@ -9,6 +9,7 @@ mod client;
 mod faults;
 mod fills;
 mod gate;
+mod groups;
 mod hits;
 mod lives;
 mod origin;

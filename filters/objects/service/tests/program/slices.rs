@@ -15,9 +15,16 @@ pub(crate) const LARGE: Sizes = Sizes { disk: 256 << 20, hot: 4 << 20, object: 1
 
 /// Returns a bed whose origin serves a body at `/`.
 pub(crate) fn bed(fields: &str, length: usize) -> (Bed, Arc<Ranged>, Vec<u8>) {
-    let (bed, body) = (Bed::with(LARGE, &[]), bytes(length));
+    bed_with(Bed::with(LARGE, &[]), &["/"], fields, length)
+}
+
+/// Lets the origin of a bed serve a body at these paths.
+pub(crate) fn bed_with(bed: Bed, paths: &[&str], fields: &str, length: usize) -> (Bed, Arc<Ranged>, Vec<u8>) {
+    let body = bytes(length);
     let ranged = Ranged::new(fields, "\"1\"", body.clone());
-    bed.origin.serves("/", &ranged);
+    for path in paths {
+        bed.origin.serves(path, &ranged);
+    }
     (bed, ranged, body)
 }
 
@@ -36,7 +43,12 @@ pub(crate) fn is_part(reply: &Reply, body: &[u8], from: usize, to: usize) {
 
 /// Returns the ranges of the requests to the origin.
 pub(crate) fn ranges(bed: &Bed) -> Vec<String> {
-    let asked = bed.origin.asked("/");
+    ranges_of(bed, "/")
+}
+
+/// Returns the ranges of the requests to the origin for a path.
+pub(crate) fn ranges_of(bed: &Bed, path: &str) -> Vec<String> {
+    let asked = bed.origin.asked(path);
     asked.iter().map(|head| field(head, "range").unwrap_or("whole").replace("bytes=", "")).collect()
 }
 
