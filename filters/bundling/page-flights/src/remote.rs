@@ -61,7 +61,8 @@ const BATCH: usize = 4;
 pub struct RemoteEnd {
     pub(crate) counts: Counts,
     has_flights: bool,
-    has_cache: bool,
+    /// The field by which each request says that this end has a cache.
+    caches: Option<Edit>,
     link: Link,
     room: u64,
     /// The name of this store for the ground, which remembers the objects that it has sent here.
@@ -143,7 +144,7 @@ impl RemoteEnd {
         Self {
             counts: Counts::default(),
             has_flights: config.flights,
-            has_cache: config.caches,
+            caches: (config.flights && config.caches).then(|| Edit::Set(CACHES_FIELD, hex::encode(store).into())),
             link: Link::new(config),
             room: config.store_bytes,
             store,
@@ -161,8 +162,8 @@ impl RemoteEnd {
     }
 
     /// Returns the field by which each request says that this end has a cache, if it has one.
-    pub fn caches(&self) -> Option<Edit> {
-        (self.has_flights && self.has_cache).then(|| Edit::Set(CACHES_FIELD, hex::encode(self.store).into()))
+    pub fn caches(&self) -> &[Edit] {
+        self.caches.as_slice()
     }
 
     /// Decides how the request of `client` (its address) on `stream` goes on.

@@ -41,7 +41,7 @@ impl RemoteStream {
         let client = without_port(&address);
         let Ok(mut end) = self.worker.end.try_borrow_mut() else { return Ok(Action::Continue) };
         let pairs: Vec<_> = pairs.iter().collect();
-        headers::apply(Map::Request, end.caches().as_slice())?;
+        headers::apply(Map::Request, end.caches())?;
         let verdict = end.request(&ProxyBoard, self.id, client, &pairs, now_ms());
         drop(end);
         match verdict {
