@@ -32,7 +32,7 @@ from harness.boxes.objects_box import (
     objects_pair,
     update,
 )
-from harness.boxes.pep import parse_metrics
+from harness.boxes.pep import command, parse_metrics
 from harness.clients.commands import Curl
 from harness.host.artifacts import REPOSITORY, need_commands
 from harness.host.ports import free_ports
@@ -560,25 +560,26 @@ def test_hosts_of_a_group_share_objects_whose_validator_is_the_same(folder: Path
         return (304, fields, b"") if request.get("if-none-match") == '"1"' else (200, fields, body)
 
     body, path = noise(50_000), fresh()
-    urls = [shelf.make(f"{path}?key={number}", answered) for number in range(4)]
+    keys = itertools.count(1)
 
-    def is_shared(url: str, host: str) -> bool:
-        """Requests the object, and returns true if no body of it left the origin."""
+    def is_shared(host: str) -> bool:
+        """Requests the object by a new URL, and returns true if no body of it left the origin."""
+        url = shelf.make(f"{path}?key={next(keys)}", answered)
         got = box.get(url, host=host)
         assert (got.status, got.body, got.complete) == (200, body, True)
         return shelf.requests(url)[-1].get("if-none-match") is not None
 
     with objects_box(folder, config) as box:
-        assert not is_shared(urls[0], WWW)
-        wait_for("it is stored", lambda: is_shared(urls[1], WWW))
-        assert is_shared(urls[2], IMG)
-        assert not is_shared(urls[3], FADING), "it is in no group"
+        assert not is_shared(WWW)
+        wait_for("it is stored", lambda: is_shared(WWW))
+        assert is_shared(IMG)
+        assert not is_shared(FADING), "it is in no group"
         hosts.write_text(f"={WWW}\n={IMG}\n={FADING}\n")
-        wait_for("the list is read again", lambda: is_shared(urls[3], FADING), timeout_s=30)
+        wait_for("the list is read again", lambda: is_shared(FADING), timeout_s=30)
         listed = command("cache", "list", str(box.pep.config)).stdout
         assert (listed.count(path), f"http://{WWW}{path}" in listed) == (1, True), listed
         assert "removed 1 files" in command("cache", "purge", str(box.pep.config), "--host", FADING).stdout
-        assert not is_shared(urls[1], WWW)
+        assert not is_shared(WWW)
     shelf.origin.close()
 
 

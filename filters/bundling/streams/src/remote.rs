@@ -75,7 +75,8 @@ impl RemoteStream {
     /// Learns from a response whether the cache stores it.
     fn learn(&mut self) -> Result<(), HostError> {
         let (Some(bypass), Some(way)) = (&self.worker.bypass, self.way.take()) else { return Ok(()) };
-        bypass.response(way, headers::get(Map::Response, PRIVATE)?.as_deref())
+        let pairs = headers::list(Map::Response)?;
+        bypass.response(way, pairs.iter().collect::<Fields<'_>>().get(PRIVATE))
     }
 }
 
