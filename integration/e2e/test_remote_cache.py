@@ -16,6 +16,7 @@ import brotli
 import pytest
 
 from harness.boxes.objects_box import KEPT, WWW, ObjectsPair, Shelf, ask, objects_pair, update
+from harness.boxes.pep import Pep
 from harness.host.artifacts import need_commands
 from harness.host.waiting import wait_for
 from harness.origins.http1 import Message
@@ -104,6 +105,25 @@ def test_a_page_does_not_bring_what_the_remote_has(ship: Ship) -> None:
     for path, body in objects.items():
         assert ship.get(path, User_Agent=BROWSER, Referer=f"http://{WWW}{page}").body == body
     assert ship.is_local(first, User_Agent=BROWSER)
+
+
+def test_the_ground_remembers_the_cache_of_a_remote_that_starts_again(tmp_path: Path) -> None:
+    shelf = Shelf()
+    image = shelf.put("/a.png", b"an image", IMAGE)
+    page = shelf.put("/a.html", f"<img src={image}>".encode(), PAGE)
+    with objects_pair(tmp_path, {WWW: shelf.address}, cached=True) as pair:
+        ship = Ship(pair, shelf)
+        assert ship.get(image, User_Agent=BROWSER).body == b"an image"
+        wait_for("it is stored", lambda: ship.is_local(image))
+        before = pair.remote.pep
+        before.child.stop()
+        with Pep(before.config, pair.remote.etc):
+            wait_for("the pipe", lambda: ship.get(image).status == 200)
+            assert ship.get(page, User_Agent=BROWSER, Accept="text/html,*/*;q=0.8").status == 200
+            cached = "longhaul_bundling_cached_total{}"
+            wait_for("the ground names it", lambda: pair.ground.pep.metrics()[cached] == 1)
+            assert ship.get(image, User_Agent=BROWSER, Referer=f"http://{WWW}{page}").body == b"an image"
+    shelf.origin.close()
 
 
 def test_a_page_validates_a_stale_object_without_a_round_trip(ship: Ship) -> None:

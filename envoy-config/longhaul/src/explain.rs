@@ -160,6 +160,7 @@ pub(crate) fn explain(
         .collect();
     let cache = CacheFate::of(
         &settings.cache,
+        url[url::Position::BeforeHost..url::Position::AfterPort].as_ref(),
         url[url::Position::BeforePath..url::Position::AfterQuery].as_ref(),
         &fields,
         SystemTime::now(),

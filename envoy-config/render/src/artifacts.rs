@@ -37,6 +37,9 @@ pub struct Artifacts {
     pub images: Option<ProgramSockets>,
     /// The sockets of the program that caches objects. None: there is no program, and nothing is cached.
     pub objects: Option<ProgramSockets>,
+    /// The name by which the ground remembers what the cache of this remote holds, 16 hexadecimal digits. None: each start of
+    /// Envoy has another name.
+    pub cache_name: Option<String>,
     /// The folder that a file is moved into after each renewal of a certificate or key. `longhaul run` does so.
     ///
     /// None: Envoy watches the folder of each certificate, for use without `longhaul run`. Move a renewed file into

@@ -112,6 +112,7 @@ impl Pair {
             flights: able.flights,
             deltas: able.deltas,
             caches: false,
+            cache_name: None,
         }
     }
 

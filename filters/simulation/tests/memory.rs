@@ -55,6 +55,7 @@ fn config(role: Role) -> Config {
         flights: true,
         deltas: false,
         caches: false,
+        cache_name: None,
     }
 }
 

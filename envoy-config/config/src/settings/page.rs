@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use object_rules::groups::Group;
+use object_rules::groups::{Group, Groups};
 use object_rules::plain::PlainField;
 
 use crate::names::HostName;
@@ -88,7 +88,12 @@ pub struct CacheGroup {
 }
 
 impl Cache {
-    /// Returns the groups of hosts that serve the same objects.
+    /// Returns the groups of hosts that serve the same objects, for questions about hosts.
+    pub fn host_groups(&self) -> Groups {
+        Groups::new(self.groups().iter().map(|one| one.group.clone()).collect())
+    }
+
+    /// Returns the groups of hosts that serve the same objects, as the file has them.
     pub fn groups(&self) -> &[CacheGroup] {
         match self {
             Self::Disk { groups, .. } => groups,

@@ -89,7 +89,7 @@ fn with_store(place: &Place, action: impl FnOnce(&Store, &Groups) -> Result<Stri
             file.display()
         ));
     };
-    let groups = Groups::new(loaded.settings.cache.groups().iter().map(|one| one.group.clone()).collect());
+    let groups = loaded.settings.cache.host_groups();
     match opened(&folder).and_then(|store| store.map_or_else(|| Ok(nothing(&folder)), |store| action(&store, &groups)))
     {
         Ok(text) => print(&text),

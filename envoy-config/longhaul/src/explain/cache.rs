@@ -21,11 +21,16 @@ pub(crate) struct CacheFate {
 }
 
 impl CacheFate {
-    /// Returns the verdict for a request for `path` without cookies or credentials. Returns None if the box has no cache.
-    pub(super) fn of(cache: &Cache, path: &str, response: &Fields<'_>, now: SystemTime) -> Option<Self> {
+    /// Returns the verdict for a request for `path` on `host` without cookies or credentials. Returns None if the box has no
+    /// cache.
+    pub(super) fn of(cache: &Cache, host: &str, path: &str, response: &Fields<'_>, now: SystemTime) -> Option<Self> {
         if !cache.is_on_disk() {
             return None;
         }
+        let groups = cache.host_groups();
+        let group = groups.of(host.as_bytes());
+        let terms = group.and_then(|group| group.terms(response));
+        let response = terms.as_ref().unwrap_or(response);
         let now_s = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let request: Fields<'_> = [(&b":path"[..], path.as_bytes())].into_iter().collect();
         let life = match storable(&request, response, now_s, 0) {
@@ -40,6 +45,7 @@ impl CacheFate {
             }
         };
         let left_s = life.lifetime_s.saturating_sub(life.initial_age_s);
+        let shared = group.map_or(String::new(), |group| format!(", for all hosts of the group of {}", group.name));
         let cookies = if life.public { "also" } else { "but not" };
         let fresh_s = (left_s > 0 && !life.always_validate).then_some(left_s);
         let how = match fresh_s {
@@ -50,7 +56,7 @@ impl CacheFate {
             fresh_s,
             served_from_request: fresh_s.map(|_| 2),
             reason: None,
-            explanation: format!("{how}, {cookies} for clients with a cookie"),
+            explanation: format!("{how}, {cookies} for clients with a cookie{shared}"),
         })
     }
 }
@@ -58,6 +64,8 @@ impl CacheFate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_config::CacheGroup;
+    use object_rules::groups::{Covers, Group};
     use std::path::PathBuf;
 
     #[test]
@@ -67,14 +75,23 @@ mod tests {
             dir: PathBuf::from("/x"),
             size,
             plain_fields: Vec::new(),
-            groups: Vec::new(),
+            groups: vec![CacheGroup {
+                file: PathBuf::from("/x/updates.txt"),
+                group: Group {
+                    name: "*.cdn.example".to_owned(),
+                    hosts: vec![("cdn.example".to_owned(), Covers::Below)],
+                    ignored: Vec::new(),
+                    by_validator: true,
+                },
+            }],
             is_assumed: false,
         };
-        let of = |path: &str, headers: &[(&str, &str)]| {
+        let on = |host: &str, path: &str, headers: &[(&str, &str)]| {
             let all = [(":status", "200")].iter().chain(headers);
             let fields = all.map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
-            CacheFate::of(&cache, path, &fields, SystemTime::UNIX_EPOCH).unwrap()
+            CacheFate::of(&cache, host, path, &fields, SystemTime::UNIX_EPOCH).unwrap()
         };
+        let of = |path: &str, headers: &[(&str, &str)]| on("www.example", path, headers);
         let fresh = of("/", &[("cache-control", "max-age=60, public")]);
         assert_eq!((fresh.fresh_s, fresh.served_from_request, fresh.reason), (Some(60), Some(2), None));
         assert!(fresh.explanation.contains("second request on, for 60 s, also for"), "{}", fresh.explanation);
@@ -83,6 +100,15 @@ mod tests {
         assert!(checked.explanation.starts_with("cached, and the origin validates it"), "{}", checked.explanation);
         let never = of("/", &[("cache-control", "max-age=60, private")]);
         assert_eq!(never.reason, Some("private"));
-        assert_eq!(CacheFate::of(&Cache::Off, "/", &Fields::default(), SystemTime::UNIX_EPOCH), None);
+        let signed = [("cache-control", "no-store"), ("etag", "\"a\"")];
+        assert_eq!(of("/", &signed).reason, Some("no_store"));
+        let grouped = on("a.cdn.example", "/", &signed);
+        assert_eq!((grouped.reason, grouped.served_from_request), (None, None));
+        assert!(
+            grouped.explanation.ends_with("for all hosts of the group of *.cdn.example"),
+            "{}",
+            grouped.explanation
+        );
+        assert_eq!(CacheFate::of(&Cache::Off, "www.example", "/", &Fields::default(), SystemTime::UNIX_EPOCH), None);
     }
 }

@@ -115,6 +115,7 @@ impl Generation {
             near: machine.near,
             images: machine.images.clone(),
             objects: machine.objects.clone(),
+            cache_name: super::cache_name::of(&settings),
             renewals: machine.renewals.clone(),
             access_log: machine.access_log.log.clone(),
             marks_pages: machine.marks_pages,

@@ -7,6 +7,7 @@ mod access_log;
 mod apply;
 mod bound;
 mod cache_fit;
+mod cache_name;
 mod challenges;
 mod child;
 mod client_names;

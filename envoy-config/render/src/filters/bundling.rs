@@ -74,6 +74,7 @@ fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
         flights: settings.page.bundle,
         deltas: settings.sends_deltas(),
         caches: role == End::Remote && context.caches_objects,
+        cache_name: context.cache_name.map(ToOwned::to_owned),
         buffer_bytes: usize::try_from(context.derived.bounds.stream_buffer).unwrap_or(usize::MAX),
     })?))
 }

@@ -79,6 +79,8 @@ struct Context<'a> {
     recodes_images: bool,
     /// True if the program caches objects on this box.
     caches_objects: bool,
+    /// The name by which the ground remembers what this cache holds.
+    cache_name: Option<&'a str>,
     /// True if url-rewrite leads requests past the cache. With native filters, the reader of the cache does.
     is_bypassed: bool,
 }
@@ -118,7 +120,8 @@ pub(super) fn positions(
     let recodes_images = super::images::sockets(settings, derived, artifacts).is_some();
     let caches_objects = super::objects::is_on(settings, artifacts);
     let is_bypassed = artifacts.native.is_none() && caches_objects;
-    let context = Context { settings, derived, logs_pages, recodes_images, caches_objects, is_bypassed };
+    let cache_name = artifacts.cache_name.as_deref();
+    let context = Context { settings, derived, logs_pages, recodes_images, caches_objects, cache_name, is_bypassed };
     let mut positions = Positions::new();
     for filter in FILTERS {
         for position in filter.positions {

@@ -33,6 +33,7 @@ fn config(role: Role) -> Config {
         flights: true,
         deltas: false,
         caches: true,
+        cache_name: None,
     }
 }
 

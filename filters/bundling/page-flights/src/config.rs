@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::read_store;
+
 /// The configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +31,9 @@ pub struct Config {
     /// True if the remote has a cache on disk.
     #[serde(default)]
     pub caches: bool,
+    /// The name of that cache for the ground, 16 hexadecimal digits. None: the worker's name for its memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_name: Option<String>,
     /// True if pages cross the link as differences from other pages of their sites.
     #[serde(default)]
     pub deltas: bool,
@@ -81,6 +86,11 @@ impl Config {
             ("down", config.down > 0, "it must be at least 1"),
             ("up", config.up > 0, "it must be at least 1"),
             ("rtt_ms", config.rtt_ms <= MOST_RTT_MS, "more than a minute is no link"),
+            (
+                "cache_name",
+                config.cache_name.as_deref().is_none_or(is_store_name),
+                "it must have 16 hexadecimal digits",
+            ),
             ("store_bytes", config.store_bytes <= MOST_STORE_BYTES, "more than 4 GiB is refused"),
         ];
         match must.into_iter().find(|(_, holds, _)| !holds) {
@@ -88,6 +98,10 @@ impl Config {
             None => Ok(config),
         }
     }
+}
+
+fn is_store_name(name: &str) -> bool {
+    read_store(name).is_some()
 }
 
 const MOST_RTT_MS: u64 = 60_000;
@@ -114,6 +128,7 @@ mod tests {
             ("\"fetch\"", "\"\"", "`cluster`: it must not be empty"),
             ("2500000", "0", "`down`: it must be at least 1"),
             ("625000", "0", "`up`: it must be at least 1"),
+            ("\"cluster\"", "\"cache_name\": \"x\", \"cluster\"", "`cache_name`: it must have 16"),
             ("600", "600000", "`rtt_ms`: more than a minute"),
         ] {
             let message = Config::from_json(LEAST.replace(from, to).as_bytes()).unwrap_err().to_string();

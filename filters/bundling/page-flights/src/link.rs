@@ -106,6 +106,7 @@ mod tests {
             flights: true,
             deltas: false,
             caches: false,
+            cache_name: None,
         };
         Link::new(&config)
     }

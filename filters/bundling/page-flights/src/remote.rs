@@ -144,7 +144,10 @@ impl RemoteEnd {
         Self {
             counts: Counts::default(),
             has_flights: config.flights,
-            caches: (config.flights && config.caches).then(|| Edit::Set(CACHES_FIELD, hex::encode(store).into())),
+            caches: (config.flights && config.caches).then(|| {
+                let name = config.cache_name.clone().unwrap_or_else(|| hex::encode(store));
+                Edit::Set(CACHES_FIELD, name.into())
+            }),
             link: Link::new(config),
             room: config.store_bytes,
             store,

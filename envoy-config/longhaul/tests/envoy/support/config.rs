@@ -117,6 +117,7 @@ impl Config {
             near: NearSockets::CUSTOMARY,
             images: ProgramSockets::below(self.folder.path(), "images"),
             objects: ProgramSockets::below(self.folder.path(), "objects"),
+            cache_name: None,
             renewals: None,
             access_log: AccessLog::File(self.path("access.log")),
             marks_pages: true,

@@ -45,11 +45,18 @@ pub(super) struct Entry {
     pub(super) sent: Option<Sent>,
 }
 
+/// The names of a remote's stores: its memory for flights, and its cache on disk, which outlives its restarts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stores {
+    pub(super) memory: u64,
+    pub(super) cache: u64,
+}
+
 /// A past flight, as far as its report needs it.
 #[derive(Debug)]
 pub(super) struct Past {
     pub(super) page_key: u64,
-    pub(super) store: u64,
+    pub(super) stores: Stores,
     pub(super) who: Who,
     pub(super) entries: Vec<Entry>,
     /// The host of the page, with its port.
@@ -122,7 +129,7 @@ pub(super) struct Flight {
     pub(super) page_key: u64,
     /// Lessons from the page's earlier visitors.
     pub(super) lessons: Page,
-    store: u64,
+    stores: Stores,
     pub(super) started_ms: u64,
     pub(super) slots: VecDeque<Slot>,
     entries: Vec<Entry>,
@@ -166,13 +173,13 @@ pub(super) fn page_key(url: &str) -> u64 {
 }
 
 impl Flight {
-    pub(super) fn new(visitor: Visitor, lessons: Page, store: u64, budget: u64, now_ms: u64) -> Self {
+    pub(super) fn new(visitor: Visitor, lessons: Page, stores: Stores, budget: u64, now_ms: u64) -> Self {
         let page_key = page_key(&visitor.url);
         Self {
             visitor,
             page_key,
             lessons,
-            store,
+            stores,
             started_ms: now_ms,
             slots: VecDeque::new(),
             entries: Vec::new(),
@@ -259,8 +266,8 @@ impl Flight {
         now_ms: u64,
         known: Known<'_>,
     ) -> Arrival {
-        let here = known.has(self.store, &object.ident);
-        let cached = cached.filter(|(name, _)| !here && known.has(self.store, name));
+        let here = known.has(self.stores.memory, &object.ident);
+        let cached = cached.filter(|(name, _)| !here && known.has(self.stores.cache, name));
         if here || cached.is_some() {
             if self.held.is_empty() {
                 self.held_since_ms = now_ms;
@@ -381,9 +388,9 @@ impl Flight {
     }
 
     pub(super) fn past(self) -> Past {
-        let Self { page_key, store, entries, visitor, hosts, .. } = self;
+        let Self { page_key, stores, entries, visitor, hosts, .. } = self;
         let authority = authority(&visitor.url).to_owned();
-        Past { page_key, store, who: visitor.who, entries, authority, hosts }
+        Past { page_key, stores, who: visitor.who, entries, authority, hosts }
     }
 
     fn say(&mut self, parcel: &mut Vec<u8>) {
@@ -409,7 +416,7 @@ impl Flight {
         let Ready { index, object, .. } = ready;
         let before = parcel.len();
         let bytes = u64::try_from(object.body.len()).unwrap_or(u64::MAX);
-        let is_known = !known.add(self.store, &object.ident);
+        let is_known = !known.add(self.stores.memory, &object.ident);
         if is_known {
             Frame::Reference { index, ident: object.ident, moment: &object.moment }.write(parcel);
             counts.add(Count::References, 1);

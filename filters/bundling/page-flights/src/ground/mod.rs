@@ -36,7 +36,7 @@ use crate::request;
 use crate::{Answer, CACHES_FIELD, Call, End, FLIGHT_FIELD, Release, SLOT_AUTHORITY, read_store};
 use cached::Passing;
 use fetch::Fetch;
-use flight::{Arrival, Flight, Slot};
+use flight::{Arrival, Flight, Slot, Stores};
 use known::Known;
 use lessons::{Change, Visit, Who};
 use shared_board::Board;
@@ -153,7 +153,9 @@ impl GroundEnd {
         }
         let visitor = Visitor::new(url, Who { remote: key_of(store), client }, fields);
         let lessons = lessons::of(board, flight::page_key(&visitor.url), now_ms);
-        self.flights.insert(id, Flight::new(visitor, lessons, store, self.link.budget(), now_ms));
+        let cache = fields.text(CACHES_FIELD).and_then(read_store).unwrap_or(store);
+        let stores = Stores { memory: store, cache };
+        self.flights.insert(id, Flight::new(visitor, lessons, stores, self.link.budget(), now_ms));
         self.streams.insert(stream, Stream::Page(Page { flight: id, finder: None, held_bytes: 0, is_held: false }));
     }
 
@@ -381,7 +383,8 @@ impl GroundEnd {
         for (index, entry) in past.entries.iter().enumerate() {
             let Some(sent) = &entry.sent else { continue };
             if report.lost(index) {
-                Known { board }.forget(past.store, &sent.ident);
+                Known { board }.forget(past.stores.memory, &sent.ident);
+                Known { board }.forget(past.stores.cache, &sent.ident);
                 continue;
             }
             let was_used = report.used(index);

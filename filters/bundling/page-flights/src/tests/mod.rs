@@ -27,6 +27,7 @@ fn config(role: Role) -> Config {
         flights: true,
         deltas: false,
         caches: false,
+        cache_name: None,
     }
 }
 
@@ -133,6 +134,10 @@ impl World {
             (FLIGHT_FIELD, &field),
         ]);
         fields.extend(self.page_fields.clone());
+        for edit in self.workers[worker].caches() {
+            let Edit::Set(name, value) = edit else { panic!("{edit:?}") };
+            fields.extend(list(&[(name, std::str::from_utf8(value).unwrap())]));
+        }
         if !fields.iter().any(|(name, _)| name == "accept-encoding") {
             fields.extend(list(&[("accept-encoding", "gzip, deflate")]));
         }
@@ -749,6 +754,20 @@ fn an_object_in_the_cache_of_the_remote_is_validated_instead_of_sent() {
         assert_eq!(verdict == remote::Verdict::Valid(hex::encode(LINES)), expected, "{more:?} {tag}: {verdict:?}");
         assert_eq!(world.count(Count::Cached), u64::from(expected));
         assert_eq!(world.read_all("client"), 3, "the others were sent");
+    }
+}
+
+#[test]
+fn the_ground_remembers_the_cache_of_a_remote_that_starts_again() {
+    let named = |name: &str| Config { caches: true, cache_name: Some(name.to_owned()), ..config(Role::Remote) };
+    // `let_cache` uses the name of the first one.
+    for (name, expected) in [("0707070707070707", 1), ("0808080808080808", 0)] {
+        let mut world = World::new();
+        let_cache(&mut world, "/1.png", &[]);
+        world.origin.insert("/1.png", (list(&CACHED), b"one".to_vec()));
+        world.workers[0] = RemoteEnd::new(&named(name), [3; 32], [9; 8]);
+        world.visit(0, "client");
+        assert_eq!(world.count(Count::Cached), expected, "{name}");
     }
 }
 
