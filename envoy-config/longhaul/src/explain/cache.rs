@@ -29,8 +29,7 @@ impl CacheFate {
         }
         let groups = cache.host_groups();
         let group = groups.of(host.as_bytes());
-        let terms = group.and_then(|group| group.terms(response));
-        let response = terms.as_ref().unwrap_or(response);
+        let response = &groups.terms(host.as_bytes(), response.iter().collect());
         let now_s = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let request: Fields<'_> = [(&b":path"[..], path.as_bytes())].into_iter().collect();
         let life = match storable(&request, response, now_s, 0) {

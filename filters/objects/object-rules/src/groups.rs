@@ -71,6 +71,12 @@ impl Groups {
         self.groups.get(index?)
     }
 
+    /// Returns the fields of a response by which it is stored: those of the origin, unless the operator overrides them for the
+    /// host.
+    pub fn terms<'f>(&self, host: &[u8], response: Fields<'f>) -> Fields<'f> {
+        self.of(host).and_then(|group| group.terms(&response)).unwrap_or(response)
+    }
+
     /// Returns the host and the path that name an object in the cache: those of its group, or its own.
     pub fn named<'r>(&'r self, host: &'r [u8], path: &'r [u8]) -> (&'r [u8], Cow<'r, [u8]>) {
         self.of(host).map_or((host, Cow::Borrowed(path)), |group| (group.name.as_bytes(), group.path(path)))
@@ -94,9 +100,9 @@ impl Group {
         Cow::Owned([own, &query].concat())
     }
 
-    /// Returns the fields of a response by which it is stored. If its validator decides alone, its `Cache-Control` says that it
-    /// is validated at each use.
-    pub fn terms<'f>(&self, response: &Fields<'f>) -> Option<Fields<'f>> {
+    /// Returns the fields in place of those of a response whose validator decides alone: its `Cache-Control` says that it is
+    /// validated at each use.
+    fn terms<'f>(&self, response: &Fields<'f>) -> Option<Fields<'f>> {
         let is_meant = response.status() == 304 || ["etag", "last-modified"].iter().any(|name| response.has(name));
         if !self.by_validator || !is_meant {
             return None;

@@ -7,13 +7,14 @@ use http_semantics::Fields;
 use hyper::Method;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
+use object_rules::groups::Groups;
 use object_rules::slices::{continues, storable_part, strong_tag};
 use object_store::{Store, now_s};
 use side_program::fields;
 
 use crate::metrics::Metrics;
 use crate::origin::Origin;
-use crate::request::{fields_of, for_run};
+use crate::request::{fields_of, for_run, host_of};
 use crate::run::End;
 use crate::sliced::Sliced;
 
@@ -23,6 +24,7 @@ pub(crate) struct Asker {
     pub(crate) origin: Arc<Origin>,
     pub(crate) store: Arc<Store>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) groups: Arc<Groups>,
     /// The client's request.
     pub(crate) client: Parts,
 }
@@ -40,6 +42,7 @@ impl Asker {
         let Ok(response) = self.origin.ask(for_run(&self.client, bytes, tag)).await else { return Err(End::Origin) };
         let status = response.status();
         let came = fields(&Method::GET, Some(status.as_str()), response.headers());
+        let came = self.groups.terms(host_of(&self.client), came);
         let is_same = continues(&stored, sliced.blocks().length, bytes, &came);
         let now_s = now_s();
         let is_for_all = || storable_part(&fields_of(&self.client), &came, now_s, now_s.saturating_sub(sent_s)).is_ok();

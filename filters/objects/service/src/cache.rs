@@ -63,7 +63,7 @@ impl Cache {
             object_bytes: config.object_bytes,
             // Others must have room beside the largest object.
             sliced_bytes: config.disk_bytes / 2,
-            groups: Groups::new(config.groups.clone()),
+            groups: Arc::new(Groups::new(config.groups.clone())),
             plain_fields: config.plain_fields.clone(),
             images: config.images,
         };

@@ -77,7 +77,7 @@ pub(crate) struct Fetcher {
     /// The largest object that is stored in blocks, in bytes.
     pub(crate) sliced_bytes: u64,
     /// Groups of hosts that serve the same objects.
-    pub(crate) groups: Groups,
+    pub(crate) groups: Arc<Groups>,
     /// Request fields that change no response, as the operator declares.
     pub(crate) plain_fields: Vec<PlainField>,
     /// True if clients that accept WebP get smaller variants of images.
@@ -147,7 +147,7 @@ impl Fetcher {
 
     /// Returns the fields of a response by which it is stored: those of the origin, unless the operator overrides them.
     fn terms<'a>(&self, client: &Parts, came: Fields<'a>) -> Fields<'a> {
-        self.groups.of(host_of(client)).and_then(|group| group.terms(&came)).unwrap_or(came)
+        self.groups.terms(host_of(client), came)
     }
 
     /// Returns true if the responses to such requests were not stored lately.
@@ -225,7 +225,13 @@ impl Fetcher {
     /// Returns the sender of requests for missing blocks, on behalf of a client.
     pub(crate) fn asker(&self, client: &Parts) -> Asker {
         let (origin, store) = (Arc::clone(&self.origin), Arc::clone(&self.store));
-        Asker { origin, store, metrics: Arc::clone(&self.metrics), client: without_range(client) }
+        Asker {
+            origin,
+            store,
+            metrics: Arc::clone(&self.metrics),
+            groups: Arc::clone(&self.groups),
+            client: without_range(client),
+        }
     }
 
     /// Makes room for a response in the store.

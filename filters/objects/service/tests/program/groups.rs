@@ -69,3 +69,20 @@ fn ranges_of_signed_urls_share_blocks() {
     assert_eq!(ranges_of(&bed, "/?key=1"), ["0-2097151"]);
     assert!(ranged.sent() < 3 * MIB, "{} bytes left the origin", ranged.sent());
 }
+
+#[test]
+fn missing_blocks_of_a_signed_url_come_by_several_requests() {
+    const BLOCKS: usize = 40;
+    let (bed, ranged, body) = crate::slices::bed_with(
+        Bed::with_groups(LARGE, &groups(true)),
+        &["/?key=1", "/?key=2"],
+        &FRESH.replace("max-age=60", "no-store"),
+        BLOCKS * MIB,
+    );
+    // The block in the middle is there, so the rest comes in runs.
+    let reply = bed.get("/?key=1", &format!("{ONE}\n{}", range(20 * MIB, 21 * MIB)));
+    is_part(&reply, &body, 20 * MIB, 21 * MIB);
+    let reply = bed.get("/?key=2", &format!("{OTHER}\n{}", range(0, BLOCKS * MIB)));
+    is_part(&reply, &body, 0, BLOCKS * MIB);
+    assert!(ranged.sent() < (BLOCKS + 1) * MIB, "{} bytes left the origin", ranged.sent());
+}
