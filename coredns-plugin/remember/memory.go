@@ -9,6 +9,7 @@ import (
 
 	clog "github.com/coredns/coredns/plugin/pkg/log"
 
+	"example.org/longhaul/coredns-plugin/push/wire"
 	"example.org/longhaul/coredns-plugin/remember/store"
 )
 
@@ -18,6 +19,8 @@ var log = clog.NewWithPlugin(pluginName)
 type memory struct {
 	*store.Store
 	path string
+	// id is that by which a ground knows the memory.
+	id wire.ID
 }
 
 // memories are those of this process, by their paths.
@@ -41,7 +44,7 @@ func open(path string, limit int) *memory {
 			log.Warningf("Nothing is remembered from before the start: cannot use %s: %s", path, err)
 		}
 	}
-	m := &memory{kept, path}
+	m := &memory{kept, path, idOf(path, err != nil)}
 	memories.known[path] = m
 	return m
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/coredns/coredns/plugin/metrics"
 
+	"example.org/longhaul/coredns-plugin/internal/nobody"
+	"example.org/longhaul/coredns-plugin/remember/judge"
 	"example.org/longhaul/coredns-plugin/remember/store"
 
 	"github.com/miekg/dns"
@@ -43,15 +45,17 @@ type job struct {
 	h        *Remember
 	key      store.Key
 	question dns.Question
+	// client is the one whose query found the response stale.
+	client net.IP
 }
 
 func newRefresher(now func() time.Time) *refresher {
 	return &refresher{jobs: make(chan job, waiting), now: now, under: map[string]time.Time{}}
 }
 
-// want lets the response of key be refreshed soon.
-func (r *refresher) want(ctx context.Context, h *Remember, key store.Key, question dns.Question) {
-	name := nameOf(key)
+// want lets a response be refreshed soon.
+func (r *refresher) want(j job) {
+	name := nameOf(j.key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
@@ -69,7 +73,7 @@ func (r *refresher) want(ctx context.Context, h *Remember, key store.Key, questi
 		}
 	}
 	select {
-	case r.jobs <- job{context.WithoutCancel(ctx), h, key, question}:
+	case r.jobs <- j:
 		r.under[name] = time.Time{}
 	default:
 	}
@@ -116,11 +120,11 @@ func (r *refresher) refresh(stopped context.Context, j job) {
 	defer context.AfterFunc(stopped, cancel)()
 	counts := countersOf(metrics.WithServer(j.ctx))
 	counts.refreshed.Inc()
-	truth, _, err := j.h.askNext(ctx, nobody{}, queryFor(j.key, j.question), j.key)
+	truth, _, err := j.h.askNext(ctx, nobody.Writer{Client: j.client}, queryFor(j.key, j.question), j.key, true)
 	known := false
 	if err == nil && truth != nil {
-		what, _ := judge(truth, j.h.now())
-		known = what != pass
+		what, _ := judge.Of(truth, j.h.now())
+		known = what != judge.Pass
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,15 +143,3 @@ func queryFor(key store.Key, question dns.Question) *dns.Msg {
 	query.SetEdns0(udpBytes, key.Flags&store.DO != 0)
 	return query
 }
-
-// nobody is the writer of a query that no client waits for. By TCP's address, no response is cut to the size of UDP.
-type nobody struct{}
-
-func (nobody) LocalAddr() net.Addr         { return &net.TCPAddr{} }
-func (nobody) RemoteAddr() net.Addr        { return &net.TCPAddr{} }
-func (nobody) WriteMsg(*dns.Msg) error     { return nil }
-func (nobody) Write(b []byte) (int, error) { return len(b), nil }
-func (nobody) Close() error                { return nil }
-func (nobody) TsigStatus() error           { return nil }
-func (nobody) TsigTimersOnly(bool)         {}
-func (nobody) Hijack()                     {}

@@ -8,6 +8,7 @@ package remember
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
 	"time"
 
@@ -16,6 +17,8 @@ import (
 	"github.com/coredns/coredns/plugin/pkg/nonwriter"
 	"github.com/coredns/coredns/request"
 
+	"example.org/longhaul/coredns-plugin/push/take"
+	"example.org/longhaul/coredns-plugin/remember/judge"
 	"example.org/longhaul/coredns-plugin/remember/store"
 
 	"github.com/miekg/dns"
@@ -31,7 +34,9 @@ type Remember struct {
 	// span is how long a response is kept.
 	span      time.Duration
 	refresher *refresher
-	now       func() time.Time
+	// taker takes what the ground sends before it is asked; nil: nothing is.
+	taker *take.Taker
+	now   func() time.Time
 
 	mu sync.Mutex
 	// asking holds the queries that are under way for clients, by their keys.
@@ -57,11 +62,18 @@ func (h *Remember) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Ms
 	}
 	counts := countersOf(metrics.WithServer(ctx))
 	if known, state := h.recall(key); known != nil {
-		if state == stale {
+		switch {
+		case state.pushed:
+			counts.pushed.Inc()
+			pushedUsed.Add(float64(state.bytes))
+			h.taker.Use(clientOf(w), known.Question[0])
+		case state.stale:
 			counts.stale.Inc()
-			h.refresher.want(ctx, h, key, known.Question[0])
-		} else {
+		default:
 			counts.fresh.Inc()
+		}
+		if state.stale {
+			h.refresher.want(job{context.WithoutCancel(ctx), h, key, known.Question[0], clientOf(w)})
 		}
 		return dns.RcodeSuccess, w.WriteMsg(reply(r, known))
 	}
@@ -102,39 +114,50 @@ func keyOf(r *dns.Msg) (store.Key, bool) {
 	return store.Key{Question: wire[:end+4], Flags: flags}, true
 }
 
-type state int
+func clientOf(w dns.ResponseWriter) net.IP {
+	address, _, err := net.SplitHostPort(w.RemoteAddr().String())
+	if err != nil {
+		return nil
+	}
+	return net.ParseIP(address)
+}
 
-const (
-	fresh state = iota
-	stale
-)
+// state is that of a response that is served from memory.
+type state struct {
+	stale bool
+	// pushed is true if the ground sent it before anybody asked, and this is the first query for it.
+	pushed bool
+	bytes  int
+}
 
 // recall returns the response that is kept, with its TTLs as of now, nil if there is none to serve.
 func (h *Remember) recall(key store.Key) (*dns.Msg, state) {
 	var room [2048]byte
 	kept, ok := h.memory.Get(key, room[:0])
 	if !ok {
-		return nil, 0
+		return nil, state{}
 	}
+	is := state{pushed: kept.Flags&store.Pushed != 0, bytes: len(kept.Wire)}
 	now := h.now().Unix()
 	m := new(dns.Msg)
 	if now >= int64(kept.Until) || now >= int64(kept.Stored)+int64(h.span/time.Second) || m.Unpack(kept.Wire) != nil || len(m.Question) != 1 {
 		h.memory.Delete(key)
-		return nil, 0
+		return nil, state{}
 	}
 	// A clock that was set back says nothing about the age.
 	if now < int64(kept.Stored) || now >= int64(kept.Expires) {
 		if kept.Until == kept.Expires && denies(m) {
-			return nil, 0
+			return nil, state{}
 		}
-		setTTL(m, uint32(staleTTL/time.Second))
-		return m, stale
+		is.stale = true
+		setTTL(m, uint32(judge.StaleTTL/time.Second))
+		return m, is
 	}
 	setTTL(m, uint32(int64(kept.Expires)-now))
-	return m, fresh
+	return m, is
 }
 
-func denies(m *dns.Msg) bool { return m.Rcode != dns.RcodeSuccess || !answers(m) }
+func denies(m *dns.Msg) bool { return m.Rcode != dns.RcodeSuccess || !judge.Answers(m) }
 
 // ask gets the response of the plugins behind, and keeps it. Clients with the same question wait for one query.
 func (h *Remember) ask(ctx context.Context, w dns.ResponseWriter, r *dns.Msg, key store.Key) (*dns.Msg, int, error) {
@@ -162,14 +185,15 @@ func (h *Remember) ask(ctx context.Context, w dns.ResponseWriter, r *dns.Msg, ke
 		close(mine.done)
 	}()
 	countersOf(metrics.WithServer(ctx)).asked.Inc()
-	mine.truth, mine.rcode, mine.err = h.askNext(ctx, w, r, key)
+	mine.truth, mine.rcode, mine.err = h.askNext(ctx, w, r, key, false)
 	return mine.truth, mine.rcode, mine.err
 }
 
 // askNext sends a query to the plugins behind. As the stock cache does, it asks for the AD bit (RFC 6840 section 5.7).
-func (h *Remember) askNext(ctx context.Context, w dns.ResponseWriter, r *dns.Msg, key store.Key) (*dns.Msg, int, error) {
+func (h *Remember) askNext(ctx context.Context, w dns.ResponseWriter, r *dns.Msg, key store.Key, refresh bool) (*dns.Msg, int, error) {
 	query := r.Copy()
 	query.AuthenticatedData = true
+	h.taker.Mark(query, clientOf(w), refresh)
 	taken := nonwriter.New(w)
 	rcode, err := plugin.NextOrFailure(h.Name(), h.Next, ctx, taken, query)
 	if taken.Msg == nil {
@@ -178,19 +202,20 @@ func (h *Remember) askNext(ctx context.Context, w dns.ResponseWriter, r *dns.Msg
 	truth := taken.Msg.Copy()
 	truth.Extra = withoutOPT(truth.Extra)
 	if state := (request.Request{Req: query}); state.Match(truth) {
-		h.learn(key, truth)
+		h.learn(key, truth, 0)
 	}
 	return truth, rcode, err
 }
 
-// learn keeps a response, or forgets an earlier one. It gives all records of a response that is kept its TTL.
-func (h *Remember) learn(key store.Key, truth *dns.Msg) {
+// learn keeps a response, or forgets an earlier one. It gives all records of a response that is kept its TTL. Flags are those
+// beside the key's.
+func (h *Remember) learn(key store.Key, truth *dns.Msg, flags store.Flags) {
 	now := h.now()
-	what, ttl := judge(truth, now)
+	what, ttl := judge.Of(truth, now)
 	switch what {
-	case keep, keepDenial:
+	case judge.Keep, judge.KeepDenial:
 		setTTL(truth, uint32(ttl/time.Second))
-	case forget:
+	case judge.Forget:
 		h.memory.Delete(key)
 		return
 	default:
@@ -198,8 +223,8 @@ func (h *Remember) learn(key store.Key, truth *dns.Msg) {
 	}
 	expires := now.Add(ttl)
 	until := expires
-	if what == keep {
-		until = signedUntil(truth, now, now.Add(max(h.span, ttl)))
+	if what == judge.Keep {
+		until = judge.SignedUntil(truth, now, now.Add(max(h.span, ttl)))
 	}
 	packed := *truth
 	packed.Id, packed.Compress = 0, true
@@ -207,7 +232,7 @@ func (h *Remember) learn(key store.Key, truth *dns.Msg) {
 	packed.Question[0].Name = dns.CanonicalName(truth.Question[0].Name)
 	wire, err := packed.Pack()
 	if err != nil || !until.After(now) || !h.memory.Put(store.Answer{
-		Stored: uint32(now.Unix()), Expires: uint32(expires.Unix()), Until: uint32(until.Unix()), Flags: key.Flags, Wire: wire,
+		Stored: uint32(now.Unix()), Expires: uint32(expires.Unix()), Until: uint32(until.Unix()), Flags: key.Flags | flags, Wire: wire,
 	}) {
 		h.memory.Delete(key)
 	}

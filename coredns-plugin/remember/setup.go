@@ -2,6 +2,7 @@ package remember
 
 import (
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -12,6 +13,8 @@ import (
 	"github.com/coredns/caddy"
 	"github.com/coredns/coredns/core/dnsserver"
 	"github.com/coredns/coredns/plugin"
+
+	"example.org/longhaul/coredns-plugin/push/take"
 )
 
 const (
@@ -32,6 +35,8 @@ type options struct {
 	path string
 	span time.Duration
 	size int
+	// pushed is the address by which the ground is asked to send responses unasked; empty: it is not.
+	pushed string
 }
 
 func setup(c *caddy.Controller) error {
@@ -40,6 +45,9 @@ func setup(c *caddy.Controller) error {
 		return plugin.Error(pluginName, err)
 	}
 	h := &Remember{span: o.span, now: time.Now, asking: map[string]*asking{}, refresher: newRefresher(time.Now), memory: open(o.path, o.size)}
+	if o.pushed != "" {
+		h.taker = take.New(o.pushed, h.memory.id, h.span, h.take, showStream)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	if os.Getenv("GOGC") == "" {
@@ -48,6 +56,9 @@ func setup(c *caddy.Controller) error {
 	c.OnStartup(func() error {
 		running.Go(func() { h.refresher.run(ctx) })
 		running.Go(func() { h.memory.keep(ctx, saveEvery) })
+		if h.taker != nil {
+			running.Go(func() { h.taker.Run(ctx) })
+		}
 		return nil
 	})
 	c.OnShutdown(func() error {
@@ -69,6 +80,7 @@ func setup(c *caddy.Controller) error {
 //	remember FILE {
 //	    for DURATION
 //	    size BYTES
+//	    pushed ADDRESS:PORT
 //	}
 func parse(c *caddy.Controller) (options, error) {
 	o := options{span: defaultSpan, size: defaultSize}
@@ -113,8 +125,13 @@ func property(c *caddy.Controller, o *options) error {
 			return c.Errf("'%s' is not a size, expected bytes from %d to %d", value, 1<<20, 2<<30)
 		}
 		o.size = size
+	case "pushed":
+		if _, _, err := net.SplitHostPort(value); err != nil {
+			return c.Errf("'%s' is not an address and a port", value)
+		}
+		o.pushed = value
 	default:
-		return c.Errf("unknown property '%s', expected for or size", name)
+		return c.Errf("unknown property '%s', expected for, size or pushed", name)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package slim links our plugins and a choice of stock plugins into a CoreDNS. Ours are longhaul, remember, lookups, tell,
-// withhold and metrics_socket. The stock ones resolve, cache, secure, observe and test. Left out are the plugins that bring
+// Package slim links our plugins and a choice of stock plugins into a CoreDNS. Ours are longhaul, remember, lookups, push,
+// tell, withhold and metrics_socket. The stock ones resolve, cache, secure, observe and test. Left out are the plugins that bring
 // whole cloud and cluster clients along, which make the stock binary four times as large.
 package slim
 
@@ -12,6 +12,7 @@ import (
 	_ "example.org/longhaul/coredns-plugin"
 	_ "example.org/longhaul/coredns-plugin/lookups"
 	_ "example.org/longhaul/coredns-plugin/metricsocket"
+	_ "example.org/longhaul/coredns-plugin/push"
 	_ "example.org/longhaul/coredns-plugin/remember"
 	_ "example.org/longhaul/coredns-plugin/tell"
 	_ "example.org/longhaul/coredns-plugin/withhold"
@@ -71,7 +72,7 @@ func directives(stock []string) []string {
 	var chain []string
 	for _, d := range stock {
 		if d == "loadbalance" {
-			chain = append(chain, "tell", "withhold", "longhaul")
+			chain = append(chain, "tell", "push", "withhold", "longhaul")
 		}
 		if d == "forward" {
 			chain = append(chain, "lookups")

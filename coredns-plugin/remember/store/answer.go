@@ -21,7 +21,9 @@ const (
 	DO Flags = 1 << iota
 	CD
 	used
-	known = DO | CD | used
+	// Pushed is set until the first Get: the other end sent the response before anybody asked.
+	Pushed
+	known = DO | CD | used | Pushed
 )
 
 // Key is what a response answers.

@@ -10,6 +10,8 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+
+	"example.org/longhaul/coredns-plugin/internal/whole"
 )
 
 // magic begins a file of responses, with the number of its format. Then come the records, a record of length 0, and CRC-32C
@@ -20,36 +22,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 var errTorn = errors.New("the file is not whole")
 
-// Save writes all responses to path. The file is whole at any time: another one is written, and renamed. Only its owner can
-// read it, because it says which names clients asked for.
-func (s *Store) Save(path string) (err error) {
-	temporary := path + ".new"
-	// An earlier one may have other permissions.
-	if err := os.Remove(temporary); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(temporary)
-		}
-	}()
-	err = s.write(file)
-	if err == nil {
-		// Else a power cut could leave a name without its bytes.
-		err = file.Sync()
-	}
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(temporary, path)
-}
+// Save writes all responses to path. The file is whole at any time, and only its owner can read it, because it says which names
+// clients asked for.
+func (s *Store) Save(path string) error { return whole.Write(path, s.write) }
 
 // write writes the file. Queries wait for the copy of a block in memory, but not for the disk.
 func (s *Store) write(file io.Writer) error {

@@ -44,7 +44,7 @@ func New(limit int) *Store {
 	return &Store{seed: maphash.MakeSeed(), limit: max(limit, 2*(block+indexed)), index: map[uint64]uint32{}}
 }
 
-// Get returns the response to the question of key. Its packed form is appended to buf.
+// Get returns the response to the question of key, with its flags before this call. Its packed form is appended to buf.
 func (s *Store) Get(key Key, buf []byte) (Answer, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,20 @@ func (s *Store) Get(key Key, buf []byte) (Answer, bool) {
 	if !ok {
 		return Answer{}, false
 	}
-	record[flagsAt] |= byte(used)
+	answer := decode(record)
+	record[flagsAt] = byte((answer.Flags | used) &^ Pushed)
+	answer.Wire = append(buf, answer.Wire...)
+	return answer, true
+}
+
+// Peek is Get, but the response does not count as used.
+func (s *Store) Peek(key Key, buf []byte) (Answer, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	record, ok := s.find(key)
+	if !ok {
+		return Answer{}, false
+	}
 	answer := decode(record)
 	answer.Wire = append(buf, answer.Wire...)
 	return answer, true
