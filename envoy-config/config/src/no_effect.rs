@@ -15,6 +15,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
             resolvers_of_nobody(&places, draft),
             clients_of_nobody(&places, draft),
             nothing_to_remember(&places, draft),
+            nobody_to_push_to(&places, draft),
             no_page_changes(&places, draft),
             no_client_comes(&places, draft),
         ]
@@ -76,6 +77,20 @@ fn nothing_to_remember(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
             "only the queries of a remote cross the link",
         )
         .help("remove it, and write it in the file of the remote")
+    })
+}
+
+/// The lookups of an edge do not cross the link, and a remote without a memory has no place for responses.
+fn nobody_to_push_to(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
+    let dns = draft.dns.as_ref()?;
+    let why = match draft.role.as_ref()? {
+        Role::Edge => "the lookups of a single box do not cross the link",
+        Role::Remote(_) if dns.remember.is_zero() => "`dns.remember` is off, so there is no place for the responses",
+        Role::Remote(_) | Role::Ground(_) => return None,
+    };
+    (places.written("dns", "push") && dns.push).then(|| {
+        Problem::warning("`dns.push` has no effect at this box", places.of(&["dns", "push"]), why)
+            .help("remove it, or let `dns.remember` have a time at a remote")
     })
 }
 

@@ -11,6 +11,7 @@ mod failover;
 mod host;
 mod images;
 mod intervals;
+mod names;
 mod neighbours;
 mod packets;
 mod retransmission;
@@ -27,6 +28,7 @@ pub use {
     failover::{Ejection, Failover},
     host::{CongestionControls, HostFacts},
     images::ImagesChoice,
+    names::names_ahead,
     neighbours::{Limit, Neighbours, Unshared},
     packets::Packets,
     table::{Derived, LOOKUPS_AT_ONCE, derive, offers_http3},

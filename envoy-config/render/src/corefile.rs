@@ -6,13 +6,13 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
 use longhaul_config::share::SEED;
 use longhaul_config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Role, Settings, Sockets};
-use longhaul_derive::{LOOKUPS_AT_ONCE, offers_http3};
+use longhaul_derive::{LOOKUPS_AT_ONCE, names_ahead, offers_http3};
 
 use super::guard;
 
@@ -34,6 +34,11 @@ pub struct CorefileContext<'a> {
     pub lookups: SocketAddr,
     /// The absolute path of the file in which a remote keeps DNS responses over restarts.
     pub remembered: &'a Path,
+    /// The Unix socket at which the CoreDNS of a ground takes the streams of remotes for names that are sent before they are
+    /// asked ([`pushed_socket`]).
+    pub pushed: &'a Path,
+    /// The absolute path of the file in which a ground keeps which names follow.
+    pub followers: &'a Path,
     /// Every address of this host, as in [`Artifacts::local_addresses`](super::Artifacts::local_addresses).
     pub local_addresses: &'a [IpAddr],
     /// The file with what this run tells the other end of a pair. None: nobody writes one. A relative path starts from the
@@ -128,7 +133,7 @@ fn steering(out: &mut Lines, settings: &Settings, listen: &Sockets, context: &Co
     if settings.role.stands_beside_clients() {
         match settings.dns.remember {
             Duration::ZERO => cache(out),
-            time => remember(out, time, context),
+            _ => remember(out, settings, context),
         }
         ask(out, &through_the_ground(settings, context));
     } else {
@@ -182,6 +187,9 @@ fn origins(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) 
     if let Role::Ground(_) = settings.role {
         out.line(0, "# Remotes send lookups as streams, too.");
         open_also(out, &context.resolver.into(), &format!(" grpc://.:{}", context.lookups.port()), context);
+        if settings.dns.push {
+            push(out, settings, context);
+        }
         if let Some(told) = context.told {
             out.line(1, "# the problems of this box, for the other end of the pair");
             out.line(1, &format!("tell {} problems", quoted(&told.display().to_string())));
@@ -272,12 +280,35 @@ fn through_the_ground(settings: &Settings, context: &CorefileContext<'_>) -> Vec
 }
 
 /// Writes the memory of a remote, `dns.remember`.
-fn remember(out: &mut Lines, time: Duration, context: &CorefileContext<'_>) {
+fn remember(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) {
     out.line(1, "# a response beyond its TTL is served at once, and queried again in the background");
     out.line(1, &format!("remember {} {{", quoted(&context.remembered.display().to_string())));
-    out.line(2, &format!("for {}", go_duration(time)));
+    out.line(2, &format!("for {}", go_duration(settings.dns.remember)));
     out.line(2, &format!("size {REMEMBERED_BYTES}"));
+    if settings.dns.push {
+        out.line(2, "# the ground sends what usually follows, before a client asks");
+        out.line(2, &format!("pushed {}", context.lookups));
+    }
     out.line(1, "}");
+}
+
+/// Writes the names that a ground sends before they are asked, `dns.push`.
+fn push(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) {
+    let paths = [context.pushed, context.followers].map(|path| quoted(&path.display().to_string()));
+    out.line(1, "# the names that usually follow one, for remotes that ask for it");
+    out.line(1, &format!("push {} {{", paths.join(" ")));
+    let ahead = names_ahead(&settings.link);
+    if ahead > 0 {
+        out.line(2, "# and those that many clients ask, in bytes a second while the remote asks nothing");
+        out.line(2, &format!("ahead {ahead}"));
+    }
+    out.line(1, "}");
+}
+
+/// Returns the socket of [`CorefileContext::pushed`], beside that of Envoy's admin interface.
+#[must_use]
+pub fn pushed_socket(admin: &Path) -> PathBuf {
+    admin.with_file_name("pushed.sock")
 }
 
 /// Writes the cache of a block whose queries do not cross the link.

@@ -39,7 +39,7 @@ mod view;
 
 pub use {
     artifacts::{Artifacts, Modules, NativeModule, NearSockets, ProgramSockets, WasmModule},
-    corefile::{CorefileContext, DNS_FAILURES, DnsFailure, corefile},
+    corefile::{CorefileContext, DNS_FAILURES, DnsFailure, corefile, pushed_socket},
     engine::RenderError,
     filters::{FILTERS, Filter, url_rewrite::filter_config},
     gateway::{ControlPlane, Gateway, GatewayError, gateway},

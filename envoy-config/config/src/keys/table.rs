@@ -281,6 +281,12 @@ pub(crate) const KEYS: &[Key] = &[
         Is("7d"),
         "how long a remote keeps the responses of DNS, also over a restart. One beyond its TTL is served at once with a TTL of 30 s, and queried again in the background ([how](../coredns-plugin/remember/README.md)). Only at a remote",
     ),
+    key(
+        "dns.push",
+        Boolean,
+        Is("true"),
+        "a ground sends a remote the responses for names that usually follow the one that was asked, and, while the link is idle and not metered, those for names that many clients ask ([how](../coredns-plugin/push/README.md)). So a new name of a page costs no round trip. Both ends must have it, and a remote must remember names. Not at an edge",
+    ),
     key("dns.reload", Form("a time, `off`"), Is("5s"), "how often the DNS server looks for changed lists"),
     key("dns.health", Boolean, Is("true"), "steering stops while the proxy does not respond"),
     key("dns.bypass", Form("list of ranges"), Is("[]"), "clients that always get the truth"),

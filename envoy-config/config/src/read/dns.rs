@@ -55,6 +55,7 @@ pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
         if setting.is_off() || setting.text() == Some("0") { Some(Duration::ZERO) } else { reader.duration(setting) }
     });
     let remember = reader.optional(&section, "remember", remember);
+    let push = reader.optional(&section, "push", Reader::boolean);
     let health = reader.optional(&section, "health", Reader::boolean);
     let bypass = reader.optional(&section, "bypass", |reader, setting| {
         let ranges = reader.list(setting, Reader::network);
@@ -85,6 +86,7 @@ pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
         reload: reload?,
         health: health?,
         remember: remember?,
+        push: push?,
         bypass: bypass?,
     })
 }

@@ -19,6 +19,8 @@ use super::say;
 pub(super) const RENEWALS: &str = "renewals";
 /// The name of the Corefile in the tree.
 pub(crate) const COREFILE: &str = "Corefile";
+/// The file of the names that follow, in the folder that outlives restarts.
+const FOLLOWERS: &str = "followers";
 /// The file of remembered DNS responses in the folder that outlives restarts.
 const REMEMBERED: &str = "names.bin";
 
@@ -75,6 +77,8 @@ pub(crate) struct Generation {
     near: NearSockets,
     dns_metrics: Option<PathBuf>,
     remembered: PathBuf,
+    pushed: PathBuf,
+    followers: PathBuf,
     told: Option<PathBuf>,
 }
 
@@ -140,6 +144,8 @@ impl Generation {
             near,
             dns_metrics,
             remembered,
+            pushed: longhaul_render::pushed_socket(&machine.admin),
+            followers: machine.kept.join(FOLLOWERS),
             told,
         };
         Ok(this.ready_at(machine.dns_ready))
@@ -167,6 +173,8 @@ impl Generation {
             near_dns: self.near.dns,
             lookups: self.near.lookups,
             remembered: &self.remembered,
+            pushed: &self.pushed,
+            followers: &self.followers,
             local_addresses: self.inputs.addresses(),
             told: self.told.as_deref(),
         };

@@ -10,6 +10,7 @@ use super::Socket;
 use super::tls::Certificate;
 use super::transport::envoy as envoy_duration;
 use crate::Artifacts;
+use crate::corefile::pushed_socket;
 
 /// The ALPN of connections that each carry the bytes of one client. The bytes are TLS, routed by server name, or DNS
 /// over TCP. The remote puts nothing else on these connections.
@@ -58,6 +59,8 @@ struct RemoteEnd {
     dns: Socket,
     /// The socket where CoreDNS sends lookups as streams.
     lookups: Socket,
+    /// True if CoreDNS takes names that the ground sends before they are asked.
+    pushed: bool,
     /// True if something that is open already carries each client's bytes. Otherwise each opens a stream of the pipe.
     pool: bool,
     /// The places in the rotation of each worker, if that is a stream of the pipe. None: a connection.
@@ -137,6 +140,8 @@ struct GroundEnd {
     listen: Socket,
     /// The socket of the CoreDNS that takes lookups as streams.
     lookups: Socket,
+    /// The Unix socket of the CoreDNS that sends names before they are asked. None: it sends none.
+    pushed: Option<String>,
 }
 
 /// The trust in the other end of the link.
@@ -186,7 +191,8 @@ impl Pair {
                 Some(Self { remote: Some(end), ..of(&remote.identity, pinned) })
             }
             Role::Ground(Ground { listen, remotes, identity, .. }) => {
-                let end = GroundEnd { listen: (*listen).into(), lookups: artifacts.near.lookups.into() };
+                let pushed = settings.dns.push.then(|| pushed_socket(&artifacts.admin).display().to_string());
+                let end = GroundEnd { listen: (*listen).into(), lookups: artifacts.near.lookups.into(), pushed };
                 Some(Self { ground: Some(end), ..of(identity, remotes.iter().map(Pinned::accepted).collect()) })
             }
         }
@@ -224,6 +230,7 @@ impl RemoteEnd {
             hold_pipe: artifacts.near.hold_pipe.into(),
             dns: artifacts.near.dns.into(),
             lookups: artifacts.near.lookups.into(),
+            pushed: settings.dns.push && !settings.dns.remember.is_zero() && settings.listen.dns.is_some(),
             pool: warm.number > 0,
             rotation: warm.rotation(derived.capacity.workers.value),
             preconnect_ratio: warm.carrier.opened_by_one(),
