@@ -6,6 +6,8 @@ import (
 
 	"github.com/coredns/coredns/plugin/test"
 
+	"example.org/longhaul/coredns-plugin/internal/explain"
+
 	"github.com/miekg/dns"
 )
 
@@ -39,7 +41,7 @@ func TestProgramsOfThisMachineLearnTheVerdict(t *testing.T) {
 		r := question(c.name, dns.TypeA)
 		r.SetEdns0(1232, false)
 		if c.asks {
-			r.IsEdns0().Option = []dns.EDNS0{&dns.EDNS0_LOCAL{Code: explainOption}}
+			r.IsEdns0().Option = []dns.EDNS0{&dns.EDNS0_LOCAL{Code: explain.Option}}
 		}
 		m := ask(t, l, r, &test.ResponseWriter{RemoteIP: c.source})
 		code, text := explanation(m)

@@ -7,7 +7,6 @@ package longhaul
 
 import (
 	"context"
-	"slices"
 
 	"github.com/coredns/coredns/plugin"
 	"github.com/coredns/coredns/plugin/metrics"
@@ -15,6 +14,7 @@ import (
 	"github.com/coredns/coredns/request"
 
 	"example.org/longhaul/coredns-plugin/apart"
+	"example.org/longhaul/coredns-plugin/internal/explain"
 	"example.org/longhaul/coredns-plugin/names"
 	"example.org/longhaul/coredns-plugin/steer"
 
@@ -73,7 +73,7 @@ func (l *Longhaul) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Ms
 
 // serveListed serves a query for the addresses or HTTPS records of a listed name.
 func (l *Longhaul) serveListed(ctx context.Context, w dns.ResponseWriter, r *dns.Msg, key *names.Key) (int, error) {
-	explained := wantsExplanation(w, r)
+	ctx, explained := explain.Begin(ctx, w, r)
 	query := queryOf(w, r)
 	counts := l.counts.of(metrics.WithServer(ctx))
 	proxies, left := l.proxy.now()
@@ -123,22 +123,6 @@ func (l *Longhaul) serveListed(ctx context.Context, w dns.ResponseWriter, r *dns
 		err = writeErr
 	}
 	return rcode, err
-}
-
-// explainOption is the option of EDNS, in the range for local use (RFC 6891 section 9), with which a program of this machine
-// asks why: `longhaul explain` and `dig +ednsopt=65053` send it.
-const explainOption = 65053
-
-// wantsExplanation reports whether the response shall say why, and takes the option out of the query. Other machines learn
-// nothing.
-func wantsExplanation(w dns.ResponseWriter, r *dns.Msg) bool {
-	opt := r.IsEdns0()
-	if opt == nil {
-		return false
-	}
-	options := len(opt.Option)
-	opt.Option = slices.DeleteFunc(opt.Option, func(o dns.EDNS0) bool { return o.Option() == explainOption })
-	return len(opt.Option) < options && sourceOf(w.RemoteAddr()).IsLoopback()
 }
 
 // queryOf is what the policy sees of a query. It is made before any other plugin gets the message.

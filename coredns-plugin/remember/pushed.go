@@ -49,7 +49,7 @@ func (h *Remember) taken(m *dns.Msg) string {
 	if h.fresh(key) {
 		return known
 	}
-	h.learn(key, plain, store.Pushed)
+	h.learn(key, plain, store.Pushed|store.Unasked)
 	return kept
 }
 

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/coredns/coredns/plugin/pkg/nonwriter"
 	"github.com/coredns/coredns/request"
 
+	"example.org/longhaul/coredns-plugin/internal/explain"
 	"example.org/longhaul/coredns-plugin/push/take"
 	"example.org/longhaul/coredns-plugin/remember/judge"
 	"example.org/longhaul/coredns-plugin/remember/store"
@@ -60,10 +62,14 @@ func (h *Remember) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Ms
 	if !ok {
 		return plugin.NextOrFailure(h.Name(), h.Next, ctx, w, r)
 	}
+	ctx, explained := explain.Begin(ctx, w, r)
+	if explained {
+		return h.explain(ctx, w, r, key)
+	}
 	counts := countersOf(metrics.WithServer(ctx))
-	if known, state := h.recall(key); known != nil {
+	if known, state := h.recall(key, h.memory.Get); known != nil {
 		switch {
-		case state.pushed:
+		case state.unasked:
 			counts.pushed.Inc()
 			pushedUsed.Add(float64(state.bytes))
 			h.taker.Use(clientOf(w), known.Question[0])
@@ -125,19 +131,25 @@ func clientOf(w dns.ResponseWriter) net.IP {
 // state is that of a response that is served from memory.
 type state struct {
 	stale bool
-	// pushed is true if the ground sent it before anybody asked, and this is the first query for it.
-	pushed bool
-	bytes  int
+	// pushed is true if the ground sent it before anybody asked, and unasked if nobody has asked since.
+	pushed, unasked bool
+	// age is the time since it came.
+	age   time.Duration
+	bytes int
 }
 
-// recall returns the response that is kept, with its TTLs as of now, nil if there is none to serve.
-func (h *Remember) recall(key store.Key) (*dns.Msg, state) {
+// recall returns the response that is kept, with its TTLs as of now, nil if there is none to serve. Get is that of the memory, or
+// Peek, which leaves no trace.
+func (h *Remember) recall(key store.Key, get func(store.Key, []byte) (store.Answer, bool)) (*dns.Msg, state) {
 	var room [2048]byte
-	kept, ok := h.memory.Get(key, room[:0])
+	kept, ok := get(key, room[:0])
 	if !ok {
 		return nil, state{}
 	}
-	is := state{pushed: kept.Flags&store.Pushed != 0, bytes: len(kept.Wire)}
+	is := state{
+		pushed: kept.Flags&store.Pushed != 0, unasked: kept.Flags&store.Unasked != 0,
+		age: max(0, h.now().Sub(time.Unix(int64(kept.Stored), 0))), bytes: len(kept.Wire),
+	}
 	now := h.now().Unix()
 	m := new(dns.Msg)
 	if now >= int64(kept.Until) || now >= int64(kept.Stored)+int64(h.span/time.Second) || m.Unpack(kept.Wire) != nil || len(m.Question) != 1 {
@@ -246,7 +258,7 @@ func reply(r, truth *dns.Msg) *dns.Msg {
 	// AD is for clients that know it (RFC 6840 section 5.8).
 	opt := r.IsEdns0()
 	m.AuthenticatedData = truth.AuthenticatedData && (r.AuthenticatedData || opt != nil && opt.Do())
-	m.Answer, m.Ns, m.Extra = truth.Answer, truth.Ns, truth.Extra
+	m.Answer, m.Ns, m.Extra = truth.Answer, truth.Ns, slices.Clone(truth.Extra)
 	return m
 }
 

@@ -21,9 +21,11 @@ const (
 	DO Flags = 1 << iota
 	CD
 	used
-	// Pushed is set until the first Get: the other end sent the response before anybody asked.
+	// Pushed says that the other end sent the response before anybody asked, and Unasked that nobody has asked since: Get
+	// clears it.
 	Pushed
-	known = DO | CD | used | Pushed
+	Unasked
+	known = DO | CD | used | Pushed | Unasked
 )
 
 // Key is what a response answers.

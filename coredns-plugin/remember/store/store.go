@@ -53,7 +53,7 @@ func (s *Store) Get(key Key, buf []byte) (Answer, bool) {
 		return Answer{}, false
 	}
 	answer := decode(record)
-	record[flagsAt] = byte((answer.Flags | used) &^ Pushed)
+	record[flagsAt] = byte((answer.Flags | used) &^ Unasked)
 	answer.Wire = append(buf, answer.Wire...)
 	return answer, true
 }

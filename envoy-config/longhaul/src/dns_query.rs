@@ -22,7 +22,8 @@ const TRIES: usize = 2;
 const EDNS_BYTES: u16 = 1232;
 /// The option of EDNS for extended errors (RFC 8914).
 const EXTENDED_ERROR: u16 = 15;
-/// The option that requests the outcome from the DNS of this machine (`explainOption` in `coredns-plugin`).
+/// The option that requests the outcome from the DNS of this machine (`coredns-plugin/internal/explain`). In a response, it is
+/// the source of the records.
 const EXPLAIN: u16 = 65_053;
 
 /// The reason why a name has no address.
@@ -178,6 +179,8 @@ pub(crate) struct Explained {
     pub addresses: Vec<IpAddr>,
     /// The text of the extended error (RFC 8914). None if the name is not listed.
     pub outcome: Option<String>,
+    /// The source of the records, in the words of the DNS of a remote. None at a box that keeps none for days.
+    pub source: Option<String>,
 }
 
 /// Queries the DNS of this machine for the IPv4 addresses of `name`. It says the outcome to loopback addresses alone.
@@ -185,7 +188,19 @@ pub(crate) struct Explained {
 /// # Errors
 /// There is no response, or one that cannot be read.
 pub(crate) fn explained(own: SocketAddr, name: &str) -> Result<Explained, Failure> {
+    ask_why(own, name, PacketFlag::RECURSION_DESIRED)
+}
+
+/// Returns the source of the response that the DNS of this machine remembers for `name`. None: there is no response to
+/// this question, for which nothing crosses the link.
+pub(crate) fn remembered(own: SocketAddr, name: &str) -> Option<String> {
+    ask_why(own, name, PacketFlag::empty()).ok()?.source
+}
+
+fn ask_why(own: SocketAddr, name: &str, flags: PacketFlag) -> Result<Explained, Failure> {
     let mut packet = new_query(identifier()?, name, TYPE::A).ok_or(Failure::Malformed)?;
+    packet.remove_flags(PacketFlag::RECURSION_DESIRED);
+    packet.set_flags(flags);
     let asks = OPTCode { code: EXPLAIN, data: Cow::Borrowed(&[]) };
     *packet.opt_mut() = Some(OPT { opt_codes: vec![asks], udp_packet_size: EDNS_BYTES, version: 0 });
     let query = packet.build_bytes_vec().map_err(|_| Failure::Malformed)?;
@@ -203,7 +218,9 @@ fn explanation(packet: &Packet<'_>) -> Explained {
     let error = options.iter().find(|option| option.code == EXTENDED_ERROR);
     // Two bytes of a code precede the text.
     let text = error.and_then(|error| error.data.get(2..)).map(|text| String::from_utf8_lossy(text).into_owned());
-    Explained { addresses: addresses(packet), outcome: text }
+    let source = options.iter().find(|option| option.code == EXPLAIN);
+    let source = source.map(|source| String::from_utf8_lossy(&source.data).into_owned());
+    Explained { addresses: addresses(packet), outcome: text, source }
 }
 
 /// The outer error means that the next resolver may know more.

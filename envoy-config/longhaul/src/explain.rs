@@ -26,7 +26,7 @@ pub(crate) use self::cache::CacheFate;
 pub(crate) use self::delta::DeltaFate;
 pub(crate) use self::fetch::Fetcher;
 pub(crate) use self::images::ImageFate;
-pub(crate) use self::name::explain_name;
+pub(crate) use self::name::{explain_name, source_of};
 pub(crate) use self::transcript::{Response, Transcript};
 
 use longhaul_config::{Host, Settings};
@@ -53,6 +53,8 @@ pub(crate) struct Explanation {
     pub url: String,
     /// The result for the page as a whole.
     pub page: PageFate,
+    /// The source of the addresses of the page's host, as the running remote has it. None elsewhere, and if it does not run.
+    pub name: Option<String>,
     /// The verdict of the cache. None if the box has no cache of its own or does not see the response.
     pub cache: Option<CacheFate>,
     /// The verdict on the image, or on the images of the page. None if Envoy does not see the response.
@@ -270,6 +272,7 @@ impl Explanation {
         Self {
             url: url.to_string(),
             page: PageFate::Rewritten,
+            name: None,
             cache: None,
             images: None,
             delta: None,

@@ -8,10 +8,11 @@ use longhaul_config::Settings;
 use longhaul_derive::{HostFacts, derive};
 use longhaul_observe::table::table;
 use serde::Serialize;
+use url::Url;
 
 use super::{ConfigFile, Outcome, fail, load_or_refuse, print};
 use crate::explain::{
-    Count, Explanation, Fetcher, PageFate, Question, Response, Transcript, UrlFate, explain, explain_name,
+    Count, Explanation, Fetcher, PageFate, Question, Response, Transcript, UrlFate, explain, explain_name, source_of,
 };
 use crate::run::{local_addresses, trusted_ca};
 use crate::terminal::width;
@@ -66,7 +67,11 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         page: &response.body,
     };
     let explanation = match explain(&loaded.settings, &derived, &question) {
-        Ok(explanation) => explanation,
+        Ok(explanation) => {
+            let host = Url::parse(&explanation.url).ok().and_then(|url| url.host_str().map(str::to_owned));
+            let name = host.and_then(|host| source_of(&loaded.settings, &host));
+            Explanation { name, ..explanation }
+        }
         Err(error) => return fail(&error.to_string()),
     };
     if arguments.json {
@@ -145,6 +150,7 @@ fn describe(explanation: &Explanation) -> String {
         PageFate::Rewritten => format!("{url}: read and rewritten"),
         PageFate::Untouched { reason, explanation } => format!("{url}: passes unchanged ({reason}): {explanation}"),
     }];
+    lines.extend(explanation.name.iter().map(|source| format!("  name {source}")));
     lines.extend(explanation.cache.iter().map(|cache| format!("  {}", cache.explanation)));
     lines.extend(explanation.images.iter().map(|images| format!("  {}", images.explanation)));
     lines.extend(explanation.delta.iter().map(|delta| format!("  {}", delta.explanation)));

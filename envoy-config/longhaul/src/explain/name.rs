@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use longhaul_config::{HostName, Settings};
 use serde::Serialize;
 
-use crate::dns_query::explained;
+use crate::dns_query::{explained, remembered};
 
 /// The outcome for a name.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -20,6 +20,8 @@ pub(crate) struct NameFate {
     pub explanation: String,
     /// The IPv4 addresses that a client gets, the first one first.
     pub addresses: Vec<IpAddr>,
+    /// The source of the addresses at a remote: remembered, sent by the ground before they were asked, or asked now.
+    pub source: Option<String>,
 }
 
 /// Queries the box's own DNS for a name.
@@ -35,7 +37,13 @@ pub(crate) fn explain_name(settings: &Settings, name: &str) -> Result<NameFate, 
     let found = explained(own, name.as_str())
         .map_err(|failure| format!("the DNS of this box at {own} {failure}; `longhaul status` says if it runs"))?;
     let (outcome, explanation) = outcome(found.outcome.as_deref());
-    Ok(NameFate { name: name.to_string(), outcome, explanation, addresses: found.addresses })
+    Ok(NameFate { name: name.to_string(), outcome, explanation, addresses: found.addresses, source: found.source })
+}
+
+/// Returns the source of the addresses that a running remote has for the host of a page. Nothing crosses the link.
+pub(crate) fn source_of(settings: &Settings, host: &str) -> Option<String> {
+    let sockets = settings.listen.dns.as_ref().filter(|_| settings.role.stands_beside_clients())?;
+    remembered(sockets.from_this_machine(), HostName::parse(host).ok()?.as_str())
 }
 
 /// Splits the plugin's text: a word, a colon and the meaning.
@@ -59,7 +67,8 @@ impl fmt::Display for NameFate {
                 let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
                 writeln!(f, "  {}", addresses.join(", "))
             }
-        }
+        }?;
+        self.source.iter().try_for_each(|source| writeln!(f, "  {source}"))
     }
 }
 
@@ -75,6 +84,7 @@ mod tests {
             outcome: word,
             explanation: meaning,
             addresses: vec!["192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap()],
+            source: None,
         };
         let shown = "bank.example: not steered (except): the name is listed, and excepted\n  192.0.2.1, 192.0.2.2\n";
         assert_eq!(fate.to_string(), shown);
@@ -82,5 +92,7 @@ mod tests {
         let steered = NameFate { outcome: "steered".to_owned(), addresses: Vec::new(), ..fate };
         assert!(steered.to_string().starts_with("bank.example: steered: "));
         assert!(steered.to_string().ends_with("  no IPv4 address\n"));
+        let remembered = NameFate { source: Some("remembered: a query brought it".to_owned()), ..steered };
+        assert!(remembered.to_string().ends_with("  no IPv4 address\n  remembered: a query brought it\n"));
     }
 }

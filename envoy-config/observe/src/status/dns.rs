@@ -27,6 +27,16 @@ pub(super) struct DnsCounts {
     pub remembered: u64,
     /// Those of them whose responses were stale.
     pub stale: u64,
+    /// Those of them that the ground sent before anybody asked, at the first query.
+    pub pushed: u64,
+    /// Queries of clients that a remote sent to the ground, because it remembered no response.
+    pub asked: u64,
+    /// Bytes of the responses that the ground sent unasked, and of those that a client asked for later.
+    pub pushed_bytes: u64,
+    /// See `pushed_bytes`.
+    pub pushed_used_bytes: u64,
+    /// Bytes that this ground sent to remotes unasked.
+    pub sent_bytes: u64,
     /// SERVFAIL responses: no resolver responded, or its response is not valid.
     pub failed: u64,
     /// The files of `dns.domains` and `dns.except` that are refused. The list before is in use.
@@ -37,6 +47,11 @@ pub(super) struct DnsCounts {
 }
 
 impl DnsCounts {
+    /// Returns the share of a remote's lookups that took no round trip of the link, in percent. None without lookups.
+    pub(super) fn without_round_trip_percent(&self) -> Option<u64> {
+        (self.remembered * 100).checked_div(self.remembered + self.asked)
+    }
+
     /// Reads the counters. The gauge of steering exists and is 0 even if no names are listed.
     pub(super) fn of(scrape: &Scrape, lists_names: bool) -> Self {
         let ours = |name| scrape.sum(&format!("coredns_longhaul_{name}_total"));
@@ -59,6 +74,11 @@ impl DnsCounts {
             untouched: questions.saturating_sub(steered + suppressed),
             remembered: scrape.sum("coredns_remember_hits_total"),
             stale: scrape.sum_of("coredns_remember_hits_total", "age", "stale"),
+            pushed: scrape.sum_of("coredns_remember_hits_total", "age", "pushed"),
+            asked: scrape.sum_of("coredns_remember_asked_total", "reason", "new"),
+            pushed_bytes: scrape.sum("coredns_remember_pushed_bytes_total"),
+            pushed_used_bytes: scrape.sum("coredns_remember_pushed_used_bytes_total"),
+            sent_bytes: scrape.sum("coredns_push_bytes_total"),
             failed: scrape.sum_of("coredns_dns_responses_total", "rcode", "SERVFAIL"),
             left: scrape.by("coredns_longhaul_skips_total", "reason"),
         }
@@ -97,5 +117,15 @@ mod tests {
         let text = "coredns_remember_hits_total{age=\"fresh\"} 5\ncoredns_remember_hits_total{age=\"stale\"} 2\n";
         let counts = DnsCounts::of(&Scrape::parse(text), true);
         assert_eq!((counts.remembered, counts.stale), (7, 2));
+    }
+
+    #[test]
+    fn lookups_without_a_round_trip_are_those_that_nobody_asks_the_ground() {
+        let text = "coredns_remember_hits_total{age=\"fresh\"} 5\ncoredns_remember_hits_total{age=\"pushed\"} 4\n\
+                    coredns_remember_asked_total{reason=\"new\"} 3\ncoredns_remember_asked_total{reason=\"refresh\"} 9\n";
+        let counts = DnsCounts::of(&Scrape::parse(text), true);
+        assert_eq!((counts.remembered, counts.pushed, counts.asked), (9, 4, 3));
+        assert_eq!(counts.without_round_trip_percent(), Some(75));
+        assert_eq!(DnsCounts::of(&Scrape::parse(""), true).without_round_trip_percent(), None);
     }
 }

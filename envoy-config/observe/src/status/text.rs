@@ -3,7 +3,7 @@
 use longhaul_config::Sockets;
 
 use super::words::{millis, time};
-use super::{Certificate, Child, Pages, Status};
+use super::{Certificate, Child, DnsCounts, Pages, Status};
 use crate::compare::{Difference, Median};
 use crate::report::ResolverReport;
 use crate::table;
@@ -272,6 +272,33 @@ fn pages(pages: &Pages) -> Vec<Row> {
     rows
 }
 
+/// The lookups of a remote, by what they cost.
+fn round_trips(dns: &DnsCounts) -> Option<Row> {
+    let percent = dns.without_round_trip_percent()?;
+    Some(row(
+        "lookups",
+        &format!(
+            "{percent} % without a round trip: {} remembered ({} of them stale), {} pushed by the ground; {} asked",
+            dns.remembered - dns.pushed,
+            dns.stale,
+            dns.pushed,
+            dns.asked
+        ),
+    ))
+}
+
+/// The names that were sent before they were asked.
+fn pushed(dns: &DnsCounts) -> Option<Row> {
+    let text = match (dns.pushed_bytes, dns.sent_bytes) {
+        (0, 0) => return None,
+        (0, sent) => format!("{sent} bytes of responses sent to remotes before they asked"),
+        (came, _) => {
+            format!("{came} bytes of responses came before they were asked, {} of them used", dns.pushed_used_bytes)
+        }
+    };
+    Some(row("names ahead", &text))
+}
+
 fn dns(status: &Status) -> Vec<Row> {
     let Some(dns) = &status.dns else {
         let why = if status.listen.dns.is_none() { "not counted: `listen.dns` is off" } else { "no counts" };
@@ -279,15 +306,10 @@ fn dns(status: &Status) -> Vec<Row> {
     };
     let off = if dns.steering == Some(false) { "STEERING IS OFF; " } else { "" };
     let failed = if dns.failed > 0 { format!(", {} failed", dns.failed) } else { String::new() };
-    let remembered = if dns.remembered > 0 {
-        format!(", {} remembered ({} of them stale)", dns.remembered, dns.stale)
-    } else {
-        String::new()
-    };
     let names = row(
         "names",
         &format!(
-            "{off}{} questions: {} steered, {} suppressed, {} untouched{failed}{remembered}{}",
+            "{off}{} questions: {} steered, {} suppressed, {} untouched{failed}{}",
             dns.questions,
             dns.steered,
             dns.suppressed,
@@ -295,7 +317,7 @@ fn dns(status: &Status) -> Vec<Row> {
             top(&dns.left)
         ),
     );
-    [names].into_iter().chain(resolvers(status)).collect()
+    [names].into_iter().chain(round_trips(dns)).chain(pushed(dns)).chain(resolvers(status)).collect()
 }
 
 fn resolvers(status: &Status) -> Option<Row> {
