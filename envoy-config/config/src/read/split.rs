@@ -118,9 +118,27 @@ const NOT_HERE: &[(RoleName, &str, &[&str], &str)] = &[
     (RoleName::Remote, "proxy", &["secure_names"], "TLS passes through this end"),
     (RoleName::Remote, "upstream", &["ports", "allow_private", "deny", "map"], "the ground connects to origins"),
     (RoleName::Ground, "listen", &["http", "tls", "dns", "intercept"], "clients are at the remote"),
-    (RoleName::Ground, "dns", &[], "clients query the remote"),
+    (RoleName::Ground, "dns", OF_CLIENTS_DNS, "clients query the remote"),
     (RoleName::Ground, "tls", &[], "TLS passes through the pair"),
     (RoleName::Ground, "proxy", &[], "clients are at the remote"),
+];
+
+/// The keys of `dns` that belong where clients send their queries: all but those of both ends of a pair.
+const OF_CLIENTS_DNS: &[&str] = &[
+    "domains",
+    "except",
+    "www",
+    "mode",
+    "max_origin",
+    "ttl",
+    "aaaa",
+    "https",
+    "dnssec",
+    "canary",
+    "remember",
+    "reload",
+    "health",
+    "bypass",
 ];
 
 /// Keys that a remote needs if it connects to origins itself (`split.when_down: direct`).
@@ -176,4 +194,16 @@ fn refuse_split(reader: &mut Reader, top: &Section<'_>) -> Option<()> {
     }
     reader.problems.push(problem.help("remove `split`, or write `role: remote` or `role: ground`"));
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::all;
+
+    #[test]
+    fn a_ground_takes_no_key_of_clients_dns() {
+        let of_dns = all().iter().filter_map(|key| key.name.strip_prefix("dns.")).filter(|key| *key != "push");
+        assert_eq!(of_dns.collect::<Vec<_>>(), OF_CLIENTS_DNS);
+    }
 }

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use longhaul_config::DrainTimes;
 
 /// A regular expression of the figures that [`UnderWay::parse`] reads.
-pub(super) const STATS: &str = r"^(http\.edge_[a-z]+\.downstream_(rq_active|cx_active|cx_upgrades_active|cx_[rt]x_bytes_total)|tcp\.[a-z_]+\.downstream_cx_[rt]x_bytes_total|listener\..+_[0-9]+\.downstream_(pre_)?cx_active)$";
+pub(super) const STATS: &str = r"^(http\.edge_[a-z]+\.downstream_(rq_active|cx_active|cx_upgrades_active|cx_[rt]x_bytes_total)|tcp\.[a-z_]+\.downstream_cx_[rt]x_bytes_total|listener\..+_[0-9]+\.downstream_(pre_)?cx_active|cluster\.pushed\.upstream_rq_active)$";
+/// The streams that remotes hold open for names that are sent before they are asked. They have no end, and no client waits.
+const HELD: &str = "cluster.pushed.upstream_rq_active";
 /// The time without a byte after which opaque streams no longer count. Two lost packets on a satellite link, and their
 /// retransmission, pass in less.
 const QUIET: Duration = Duration::from_secs(5);
@@ -34,10 +36,12 @@ impl UnderWay {
     /// Sums Envoy's figures ([`STATS`]). `ports` are those of the listeners of clients or of the other end of a pair.
     pub(super) fn parse(stats: &str, ports: &BTreeSet<u16>) -> Self {
         let (mut requests, mut upgrades, mut http, mut connections, mut bytes) = (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
-        let mut silent = 0_u64;
+        let (mut silent, mut held) = (0_u64, 0_u64);
         let figures = stats.lines().filter_map(|line| line.rsplit_once(": "));
         for (name, value) in figures.filter_map(|(name, value)| Some((name, value.trim().parse::<u64>().ok()?))) {
-            if name.ends_with("_bytes_total") {
+            if name == HELD {
+                held = value;
+            } else if name.ends_with("_bytes_total") {
                 bytes = bytes.saturating_add(value);
             } else if name.ends_with(".downstream_rq_active") {
                 requests += value;
@@ -49,7 +53,8 @@ impl UnderWay {
                 *(if name.ends_with(".downstream_pre_cx_active") { &mut silent } else { &mut connections }) += value;
             }
         }
-        let (streams, requests) = (upgrades + connections.saturating_sub(http), requests.saturating_sub(upgrades));
+        let (streams, requests) =
+            (upgrades + connections.saturating_sub(http), requests.saturating_sub(upgrades + held));
         let idle = silent + http.saturating_sub(upgrades + requests);
         Self { requests, streams, bytes, idle }
     }
@@ -274,5 +279,13 @@ mod tests {
         let seen = UnderWay::parse(page, &BTreeSet::from([80, 443]));
         assert_eq!(seen, UnderWay { requests: 1, streams: 3, bytes: 42, idle: 3 });
         assert_eq!(UnderWay::parse("", &BTreeSet::new()), UnderWay::default());
+    }
+
+    #[test]
+    fn a_stream_for_names_that_a_remote_holds_open_is_nothing_under_way() {
+        let page = "http.edge_pipe.downstream_cx_active: 1\nhttp.edge_pipe.downstream_rq_active: 2\n\
+                    cluster.pushed.upstream_rq_active: 2\nlistener.0.0.0.0_8443.downstream_cx_active: 1\n";
+        let seen = UnderWay::parse(page, &BTreeSet::from([8443]));
+        assert_eq!(seen, UnderWay { idle: 1, ..UnderWay::default() });
     }
 }
