@@ -1,6 +1,6 @@
 // Package slim links our plugins and a choice of stock plugins into a CoreDNS. Ours are longhaul, remember, lookups, push,
-// tell, withhold and metrics_socket. The stock ones resolve, cache, secure, observe and test. Left out are the plugins that bring
-// whole cloud and cluster clients along, which make the stock binary four times as large.
+// tell, withhold, encrypted and metrics_socket. The stock ones resolve, cache, secure, observe and test. Left out are the plugins
+// that bring whole cloud and cluster clients along, which make the stock binary four times as large.
 package slim
 
 import (
@@ -10,6 +10,7 @@ import (
 
 	// The plugins. A directive must be in directives too, which a test compares.
 	_ "example.org/longhaul/coredns-plugin"
+	_ "example.org/longhaul/coredns-plugin/encrypted"
 	_ "example.org/longhaul/coredns-plugin/lookups"
 	_ "example.org/longhaul/coredns-plugin/metricsocket"
 	_ "example.org/longhaul/coredns-plugin/push"
@@ -33,6 +34,7 @@ import (
 	_ "github.com/coredns/coredns/plugin/header"
 	_ "github.com/coredns/coredns/plugin/health"
 	_ "github.com/coredns/coredns/plugin/hosts"
+	_ "github.com/coredns/coredns/plugin/https"
 	_ "github.com/coredns/coredns/plugin/loadbalance"
 	_ "github.com/coredns/coredns/plugin/local"
 	_ "github.com/coredns/coredns/plugin/log"
@@ -58,7 +60,7 @@ import (
 // included are the directives of the plugins above but for ours, in any order.
 var included = []string{
 	"acl", "any", "bind", "bufsize", "cache", "cancel", "chaos", "debug", "dns64", "dnstap", "erratic", "errors", "file",
-	"forward", "header", "health", "hosts", "loadbalance", "local", "log", "loop", "metadata", "minimal", "multisocket",
+	"forward", "header", "health", "hosts", "https", "loadbalance", "local", "log", "loop", "metadata", "minimal", "multisocket",
 	"nsid", "pprof", "prometheus", "ready", "reload", "rewrite", "root", "template", "timeouts", "tls", "transfer", "view", "whoami",
 }
 
@@ -79,6 +81,9 @@ func directives(stock []string) []string {
 		}
 		if d == "cache" {
 			chain = append(chain, "remember")
+		}
+		if d == "cancel" {
+			chain = append(chain, "encrypted")
 		}
 		if d == "prometheus" {
 			chain = append(chain, "metrics_socket")

@@ -41,8 +41,8 @@ func TestEveryIncludedDirectiveIsInTheChainOnce(t *testing.T) {
 			t.Errorf("Directive %s is in the chain %d times", name, n)
 		}
 	}
-	if len(dnsserver.Directives) != len(included)+7 {
-		t.Errorf("%d directives in the chain, want those included, metrics_socket, tell, push, withhold, longhaul, remember and lookups", len(dnsserver.Directives))
+	if len(dnsserver.Directives) != len(included)+8 {
+		t.Errorf("%d directives in the chain, want those included, encrypted, metrics_socket, tell, push, withhold, longhaul, remember and lookups", len(dnsserver.Directives))
 	}
 }
 
@@ -54,8 +54,8 @@ func TestLonghaulStandsImmediatelyBeforeLoadbalance(t *testing.T) {
 }
 
 func TestTheOrderOfTheOthersIsTheStockOrder(t *testing.T) {
-	stock := []string{"root", "prometheus", "errors", "loadbalance", "cache", "kubernetes", "forward"}
-	want := []string{"root", "metrics_socket", "prometheus", "errors", "tell", "push", "withhold", "longhaul", "loadbalance", "remember", "cache", "lookups", "forward"}
+	stock := []string{"root", "cancel", "prometheus", "errors", "loadbalance", "cache", "kubernetes", "forward"}
+	want := []string{"root", "encrypted", "cancel", "metrics_socket", "prometheus", "errors", "tell", "push", "withhold", "longhaul", "loadbalance", "remember", "cache", "lookups", "forward"}
 	if got := directives(stock); !slices.Equal(got, want) {
 		t.Errorf("Chain is %v, want %v", got, want)
 	}
