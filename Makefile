@@ -162,7 +162,7 @@ build-origins: | $(DIST)
 
 .PHONY: build-h3get
 build-h3get: | $(DIST)
-	@$(STEP) "Building the HTTP/3 client of the tests" "10 s" $(call GO_BUILD,integration/origins) -o ../../$(DIST)/h3get ./h3get
+	@$(STEP) "Building the QUIC clients of the tests" "10 s" $(call GO_BUILD,integration/origins) -o ../../$(DIST)/ ./h3get ./doq
 
 # ------------------------------------------------------------------------------------------------------------ run
 

@@ -16,6 +16,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
             clients_of_nobody(&places, draft),
             nothing_to_remember(&places, draft),
             nobody_to_push_to(&places, draft),
+            nothing_encrypted(&places, draft),
             no_page_changes(&places, draft),
             no_client_comes(&places, draft),
         ]
@@ -91,6 +92,19 @@ fn nobody_to_push_to(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
     (places.written("dns", "push") && dns.push).then(|| {
         Problem::warning("`dns.push` has no effect at this box", places.of(&["dns", "push"]), why)
             .help("remove it, or let `dns.remember` have a time at a remote")
+    })
+}
+
+/// Only an edge has names with certificates.
+fn nothing_encrypted(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
+    let wanted = *draft.role.as_ref()? != Role::Edge && draft.dns.as_ref()?.encrypted;
+    (wanted && places.written("dns", "encrypted")).then(|| {
+        Problem::warning(
+            "`dns.encrypted` has no effect at this box",
+            places.of(&["dns", "encrypted"]),
+            "TLS passes through a pair",
+        )
+        .help("remove it")
     })
 }
 

@@ -11,7 +11,10 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use longhaul_config::share::SEED;
-use longhaul_config::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, Host, HttpsPolicy, Role, Settings, Sockets};
+use longhaul_config::{
+    AaaaPolicy, Dns, DnsMode, DnssecPolicy, EncryptedLookups, Host, HttpsPolicy, LookupTransport, Role, Settings,
+    Sockets,
+};
 use longhaul_derive::{LOOKUPS_AT_ONCE, names_ahead, offers_http3};
 
 use super::guard;
@@ -101,7 +104,11 @@ impl Lines {
 
 /// Writes the server block for clients.
 fn steering(out: &mut Lines, settings: &Settings, listen: &Sockets, context: &CorefileContext<'_>) {
-    open(out, &bound(listen), context);
+    let lookups = settings.encrypted_lookups().ok();
+    open_also(out, &bound(listen), &encrypted_heads(lookups.as_ref()), context);
+    if let Some(lookups) = &lookups {
+        encrypted(out, lookups);
+    }
     if let Some(socket) = context.metrics {
         out.line(1, &format!("metrics_socket {}", quoted(&socket.display().to_string())));
     } else if let Some(metrics) = settings.listen.metrics {
@@ -142,6 +149,36 @@ fn steering(out: &mut Lines, settings: &Settings, listen: &Sockets, context: &Co
     }
 }
 
+/// The most connections of HTTPS at one time. CoreDNS's own bound, 200, is that of a small office.
+const HTTPS_CONNECTIONS: u32 = 4000;
+
+/// Returns the sockets of CoreDNS's own encrypted servers, for the head of a server block. The plugin has the one of QUIC.
+fn encrypted_heads(lookups: Option<&EncryptedLookups<'_>>) -> String {
+    let transports = lookups.iter().flat_map(|lookups| &lookups.transports);
+    let own = transports.filter(|transport| **transport != LookupTransport::Quic);
+    own.map(|transport| format!(" {}://.:{}", transport.as_str(), transport.port())).collect()
+}
+
+/// Writes the certificates of the encrypted servers, and what clients hear of these.
+fn encrypted(out: &mut Lines, lookups: &EncryptedLookups<'_>) {
+    out.line(1, "# the plugins below answer lookups over TLS, QUIC and HTTPS as well");
+    out.line(1, "encrypted {");
+    for (entry, names) in &lookups.certificates {
+        let [cert, key] = [&entry.cert, &entry.key].map(|path| quoted(&path.display().to_string()));
+        out.line(2, &format!("certificate {cert} {key} {}", joined(names)));
+    }
+    out.line(2, &format!("address {}", joined(&lookups.addresses)));
+    for transport in &lookups.transports {
+        out.line(2, &format!("{} {}", transport.as_str(), transport.port()));
+    }
+    out.line(1, "}");
+    if lookups.transports.contains(&LookupTransport::Https) {
+        out.line(1, "https {");
+        out.line(2, &format!("max_connections {HTTPS_CONNECTIONS}"));
+        out.line(1, "}");
+    }
+}
+
 /// The names by which clients learn that a network wants its own resolver used: Firefox's, and those of Apple's private
 /// relay. The plugin has the same (`canaries` in coredns-plugin/own.go), for blocks where it stands.
 const CANARIES: [&str; 3] = ["use-application-dns.net", "mask.icloud.com", "mask-h2.icloud.com"];
@@ -150,7 +187,7 @@ const NO_DATA: &str = "authority \"{{ .Zone }} 300 IN SOA ns.invalid. nobody.inv
 
 /// Writes the responses that keep clients on this resolver.
 fn stay_here(out: &mut Lines, settings: &Settings) {
-    out.line(1, "# a resolver's own encrypted addresses. This one has none, and those of the next one would lead around it (RFC");
+    out.line(1, "# a resolver's own encrypted addresses. No others are told, and those of the next one would lead around it (RFC");
     out.line(1, "# 9462 sections 4 and 6.1)");
     out.line(1, "template IN ANY resolver.arpa {");
     out.line(2, NO_DATA);

@@ -17,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"time"
 
@@ -95,10 +96,15 @@ func (c *client) ask(query string, patience time.Duration) ([]byte, error) {
 }
 
 func (c *client) connect(ctx context.Context) (*quic.Conn, error) {
-	if c.from == "" {
-		return quic.DialAddr(ctx, c.server, c.tls, nil)
+	local, err := net.ListenPacket("udp", net.JoinHostPort(c.from, "0"))
+	if err != nil {
+		return nil, err
 	}
-	return dialFrom(ctx, c.from, c.server, c.tls)
+	server, err := net.ResolveUDPAddr("udp", c.server)
+	if err != nil {
+		return nil, err
+	}
+	return quic.Dial(ctx, local, server, c.tls, nil)
 }
 
 func (c *client) close() {

@@ -276,6 +276,12 @@ pub(crate) const KEYS: &[Key] = &[
         "the names by which Firefox and Apple's private relay look for a network with its own DNS get no data, so browsers keep using this server. `false`: they get the truth",
     ),
     key(
+        "dns.encrypted",
+        Words(&["auto", "off"]),
+        Is("auto"),
+        "lookups over TLS, QUIC and HTTPS for clients, on ports 853 and 8443. `auto`: where `listen.dns` is on port 53 at an address of `proxy.addresses`, and a name under `proxy.secure_names` has a certificate ([how](../docs/src/encrypted-lookups.md)). Only at an edge",
+    ),
+    key(
         "dns.remember",
         Form("a time from `1h` to `30d`, `off`"),
         Is("7d"),

@@ -51,6 +51,8 @@ pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
         reader.word(setting, &[("skip", DnssecPolicy::Skip), ("break", DnssecPolicy::Break)])
     });
     let canary = reader.optional(&section, "canary", Reader::boolean);
+    let encrypted = reader
+        .optional(&section, "encrypted", |reader, setting| reader.word(setting, &[("auto", true), ("off", false)]));
     let reload = reader.optional(&section, "reload", |reader, setting| {
         if setting.is_off() || setting.text() == Some("0") { Some(Duration::ZERO) } else { reader.duration(setting) }
     });
@@ -83,6 +85,8 @@ pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
         https: https?,
         dnssec: dnssec?,
         canary: canary?,
+        encrypted: encrypted?,
+        encrypted_without: Vec::new(),
         reload: reload?,
         health: health?,
         remember: remember?,

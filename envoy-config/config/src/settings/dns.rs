@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use super::LookupTransport;
 use crate::allowlist::{Listed, NamePattern};
 
 /// DNS steering.
@@ -30,6 +31,10 @@ pub struct Dns {
     pub dnssec: DnssecPolicy,
     /// True if `use-application-dns.net` gets a response that keeps browsers on this server.
     pub canary: bool,
+    /// True if lookups over TLS, QUIC and HTTPS are wanted ([`Settings::encrypted_lookups`](super::Settings::encrypted_lookups)).
+    pub encrypted: bool,
+    /// The transports whose ports other programs of this machine have.
+    pub encrypted_without: Vec<LookupTransport>,
     /// The interval of checks for changed lists. Zero means never.
     pub reload: Duration,
     /// True if steering stops while the proxy does not respond.

@@ -4,6 +4,7 @@
 //! string if a type exists. Nothing here changes after loading: a changed file makes a new `Settings`.
 
 mod dns;
+mod encrypted;
 mod link;
 mod listen;
 mod page;
@@ -22,7 +23,7 @@ use crate::share::Share;
 use crate::sockets::Family;
 use crate::units::Bytes;
 
-pub use {dns::*, link::*, listen::*, page::*, role::*, tls::*};
+pub use {dns::*, encrypted::*, link::*, listen::*, page::*, role::*, tls::*};
 
 /// One checked `longhaul.yaml`.
 #[derive(Debug, Clone, PartialEq)]

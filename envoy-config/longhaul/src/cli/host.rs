@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use longhaul_config::{Intercept, Listen};
 use longhaul_derive::{HostFacts, derive};
 use longhaul_observe::report::host_report;
-use longhaul_render::host::{Machine, Plan, counted, plan, script};
+use longhaul_render::host::{Machine, Plan, counted, dhcp_options, plan, script};
 
 use super::{FAILED, Outcome, fail, load_or_refuse, print};
 use crate::host::{RECORD, Watch, apply, interfaces, names, this_machine, undo, undo_command, warnings};
@@ -85,7 +85,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     let plan = plan(&loaded.settings, &derived, &machine);
     if !arguments.what.apply {
         warn_without_routes(&machine);
-        return print(&script(&plan, &file.display().to_string(), clients));
+        return print(&(script(&plan, &file.display().to_string(), clients) + &dhcp_options(&loaded.settings)));
     }
     // The rules refuse everybody who does not come from this interface: with a wrong name, every client.
     if let Some(present) = interfaces()

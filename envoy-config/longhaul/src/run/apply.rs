@@ -17,7 +17,7 @@ use super::cache_fit::FittedCache;
 use super::envoy;
 use super::generation::{COREFILE, Generation, RENEWALS, RunContext};
 use super::log::Level;
-use super::ports::{self, ListenSocket};
+use super::ports::{self, ListenSocket, Present};
 use super::preflight::refuse;
 use super::probe::{XdsCounters, is_ready};
 use super::publisher;
@@ -107,7 +107,13 @@ impl Run {
         if !loaded.report.problems.is_empty() {
             say(Level::Warning, loaded.report.render(styled).trim_end());
         }
-        let mut loaded = ports::on_this_machine(loaded, self.generation.settings.listen.dns.as_ref());
+        let present = &self.generation.settings;
+        let encrypted = present.encrypted_lookups().map(|lookups| lookups.transports).unwrap_or_default();
+        let present = Present { dns: present.listen.dns.as_ref(), encrypted: &encrypted, may_end: false };
+        let (mut loaded, left_out) = ports::on_this_machine(loaded, present);
+        for reason in left_out {
+            say(Level::Warning, &reason.costs_a_transport());
+        }
         let cache = self.cache.again(&mut loaded.settings).map_err(|error| error.to_string())?;
         let machine = RunContext { access_log: self.log_destination(&loaded.settings.log), ..self.machine.clone() };
         let next = Generation::of(loaded, &machine).map_err(|error| error.to_string())?;

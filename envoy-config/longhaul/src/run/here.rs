@@ -16,9 +16,10 @@ use super::envoy;
 use super::error::RunError;
 use super::generation::{Generation, RunContext};
 use super::locate::{self, Overridden, local_addresses, locate};
+use super::ports::{self, Present};
 use super::preflight::too_few_files;
 use super::private::{ADMIN, DNS_METRICS, TOLD};
-use super::{disk_space, ports, service_user, state, watches};
+use super::{disk_space, service_user, state, watches};
 
 /// A fact of this machine that an operator should know before a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,9 +57,12 @@ impl Fact {
 /// the sockets that it has are its own, and a change of the file needs no start.
 pub(crate) fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) -> Vec<Fact> {
     let run = run_of(&loaded.settings.file, state);
-    let loaded = &ports::on_this_machine(loaded.clone(), run.as_ref().and_then(|run| run.listen.dns.as_ref()));
+    let present = Present { dns: run.as_ref().and_then(|run| run.listen.dns.as_ref()), ..Present::default() };
+    let (loaded, left_out) = &ports::on_this_machine(loaded.clone(), present);
     let settings = &loaded.settings;
     let mut facts = Vec::new();
+    let left_out = left_out.iter().filter(|error| !run.as_ref().is_some_and(|run| error.is_held_by(run)));
+    facts.extend(left_out.map(|error| Fact::advises(Some(error.key()), error.costs_a_transport())));
     facts.extend(locate(&Overridden::default()).err().map(|error| Fact::contradicts(None, &error)));
     if let Some(error) = state::refusal(state, &settings.file).filter(|_| run.is_none()) {
         facts.push(Fact::contradicts(None, &error));
@@ -109,7 +113,7 @@ pub(crate) enum SocketHolder {
 
 /// Returns each socket of the settings with its holder. `state` is the state folder of the run, if it was started with one.
 pub(crate) fn own_sockets(state: Option<&Path>, loaded: &Loaded) -> Vec<OwnSocket> {
-    let settings = &ports::on_this_machine(loaded.clone(), None).settings;
+    let settings = &ports::on_this_machine(loaded.clone(), Present::default()).0.settings;
     let run = run_of(&settings.file, state);
     let holder = |wanted| match ports::check(&[wanted]).pop() {
         None => SocketHolder::Nobody,

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use longhaul_config::{Family, Ground, Loaded, PageListen, PipeTransport, Role, Settings, Sockets};
+use longhaul_config::{Family, Ground, Loaded, LookupTransport, PageListen, PipeTransport, Role, Settings, Sockets};
 use longhaul_derive::offers_http3;
 use longhaul_observe::report::RunReport;
 use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt};
@@ -53,6 +53,11 @@ pub(crate) struct PortError {
 }
 
 impl PortError {
+    /// Returns the warning of a run that starts without the socket.
+    pub(super) fn costs_a_transport(&self) -> String {
+        format!("{self}. Clients have one transport of encrypted lookups less")
+    }
+
     /// Returns the key that sets the socket.
     pub(super) fn key(&self) -> &'static str {
         self.wanted.key
@@ -75,19 +80,54 @@ struct Holder {
     command: String,
 }
 
+/// The key of encrypted lookups, whose ports are fixed.
+const ENCRYPTED: &str = "dns.encrypted";
+
+/// The sockets of DNS that the present run has.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Present<'p> {
+    /// Those of plain lookups.
+    pub(super) dns: Option<&'p Sockets>,
+    /// The transports of encrypted ones.
+    pub(super) encrypted: &'p [LookupTransport],
+    /// True if the holder of a port may be about to end.
+    pub(super) may_end: bool,
+}
+
 /// Returns the settings as this machine can bind them: a kernel without IPv6 (`ipv6.disable=1`) has no `[::]`, and a stub
-/// resolver may have the port of DNS at an address of its own. `present` are the sockets of DNS that the present run has.
-pub(super) fn on_this_machine(mut loaded: Loaded, present: Option<&Sockets>) -> Loaded {
+/// resolver may have the port of DNS at an address of its own. Another program may have a port of encrypted lookups: the
+/// reasons for which transports are left out come second.
+pub(super) fn on_this_machine(mut loaded: Loaded, present: Present<'_>) -> (Loaded, Vec<PortError>) {
     let mut listen = loaded.settings.listen;
     if !has_ipv6() {
         listen = listen.without_ipv6_wildcards();
     }
     if let Some(dns) = listen.dns.as_ref().filter(|_| listen.dns_is_auto) {
-        let addresses = free_addresses(dns, present, local_addresses);
+        let addresses = free_addresses(dns, present.dns, local_addresses);
         listen = listen.with_dns_at(&addresses);
     }
     loaded.settings.listen = listen;
-    loaded
+    let (transports, reasons) = taken_transports(&loaded.settings, present).into_iter().unzip();
+    loaded.settings.dns.encrypted_without = transports;
+    (loaded, reasons)
+}
+
+/// Returns the transports of encrypted lookups whose ports cannot be had, each with the reason.
+fn taken_transports(settings: &Settings, present: Present<'_>) -> Vec<(LookupTransport, PortError)> {
+    let new = encrypted(settings).filter(|(one, _)| !present.encrypted.contains(one));
+    let check = if present.may_end { check_patiently } else { check };
+    new.filter_map(|(one, wanted)| Some((one, check(&wanted).pop()?))).collect()
+}
+
+/// Returns the sockets of each transport of encrypted lookups.
+fn encrypted(settings: &Settings) -> impl Iterator<Item = (LookupTransport, Vec<ListenSocket>)> + '_ {
+    let transports = settings.encrypted_lookups().map(|lookups| lookups.transports).unwrap_or_default();
+    let of = |one: LookupTransport| {
+        let transport = if one.is_udp() { Protocol::Udp } else { Protocol::Tcp };
+        let sockets = settings.listen.dns.iter().flat_map(move |plain| one.sockets(plain));
+        (one, sockets.map(|socket| ListenSocket { key: ENCRYPTED, socket, transport }).collect())
+    };
+    transports.into_iter().map(of)
 }
 
 /// Returns the addresses of this machine at which the port of `wanted`, which are those of any address, is free. Empty if
@@ -147,7 +187,8 @@ pub(super) fn wanted(settings: &Settings) -> Vec<ListenSocket> {
         sockets.into_iter().map(move |socket| ListenSocket { key, socket, transport })
     };
     let tcp = tcp.into_iter().flat_map(|listener| wanted(listener, Protocol::Tcp));
-    tcp.chain(udp.into_iter().flat_map(|listener| wanted(listener, Protocol::Udp))).collect()
+    let udp = udp.into_iter().flat_map(|listener| wanted(listener, Protocol::Udp));
+    tcp.chain(udp).chain(encrypted(settings).flat_map(|(_, sockets)| sockets)).collect()
 }
 
 /// Returns the key of the socket on which requests arrive.
@@ -245,7 +286,7 @@ impl fmt::Display for PortError {
                     // systemd hides the processes of others (ProtectProc).
                     None => write!(f, " by another process, which `ss -ltnup 'sport = :{port}'` names as root")?,
                 }
-                write!(f, "; stop it, or set `{key}` to another port")?;
+                write!(f, "; stop it, or set `{key}` to {}", if *key == ENCRYPTED { "off" } else { "another port" })?;
                 if *key == "listen.dns" {
                     write!(
                         f,
@@ -257,7 +298,12 @@ impl fmt::Display for PortError {
             io::ErrorKind::PermissionDenied => write!(
                 f,
                 "port {port} ({transport}) of {socket}, set by `{key}`, is privileged; run as root, grant CAP_NET_BIND_SERVICE \
-                 (systemd: AmbientCapabilities=CAP_NET_BIND_SERVICE), lower net.ipv4.ip_unprivileged_port_start, or give `{key}` a port from 1024 on"
+                 (systemd: AmbientCapabilities=CAP_NET_BIND_SERVICE), lower net.ipv4.ip_unprivileged_port_start, or {}",
+                if *key == ENCRYPTED {
+                    format!("set `{key}` to off")
+                } else {
+                    format!("give `{key}` a port from 1024 on")
+                }
             ),
             io::ErrorKind::AddrNotAvailable => {
                 write!(

@@ -33,7 +33,7 @@ use super::locate::{self, Located, Overridden, locate};
 use super::log::{Dialect, Form, Level, RecentPages};
 use super::metrics_page::MetricsServer;
 use super::notify::ServiceManager;
-use super::ports;
+use super::ports::{self, Present};
 use super::preflight::{refuse, too_few_files};
 use super::private::{ADMIN, DNS_METRICS, PrivateFolder, TOLD};
 use super::probe::{ground_in_use, link_is_up};
@@ -82,7 +82,11 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         .map_err(|error| error.to_string())
         .and_then(|()| FileWatch::new(sender.clone()).map_err(|error| error.to_string()))
         .map_err(RunError::System)?;
-    let mut loaded = ports::on_this_machine(loaded, None);
+    let present = Present { may_end: true, ..Present::default() };
+    let (mut loaded, left_out) = ports::on_this_machine(loaded, present);
+    for reason in left_out {
+        say(Level::Warning, &reason.costs_a_transport());
+    }
     former_cache::clear(&loaded.settings.cache);
     let cache = FittedCache::of(&mut loaded.settings);
     let wanted = ports::wanted(&loaded.settings);

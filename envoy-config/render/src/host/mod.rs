@@ -4,6 +4,7 @@
 //! script. `longhaul host` reads the state and does the steps.
 
 mod comparison;
+mod designation;
 mod listener;
 mod machine;
 mod nft;
@@ -13,6 +14,7 @@ mod script;
 mod siblings;
 
 pub use {
+    designation::dhcp_options,
     machine::{ClientInterface, Machine, SYSCTLS},
     nft::{Counted, TABLE, counted},
     plan::{Action, Plan, Step, plan},

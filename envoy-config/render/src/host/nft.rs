@@ -235,9 +235,11 @@ fn challenges(inside: &str, socket: SocketAddr) -> String {
 fn guard(settings: &Settings, inside: &str) -> String {
     let listen = &settings.listen;
     let port = |sockets: &Sockets| sockets.port().to_string();
-    let tcp: Vec<String> = listen.web().chain(&listen.dns).map(port).collect();
+    let lookups = settings.encrypted_lookups().map(|lookups| lookups.transports).unwrap_or_default();
+    let encrypted = |udp| lookups.iter().filter(move |one| one.is_udp() == udp).map(|one| one.port().to_string());
+    let tcp: Vec<String> = listen.web().chain(&listen.dns).map(port).chain(encrypted(false)).collect();
     let quic = listen.tls.as_ref().filter(|_| offers_http3(settings));
-    let udp: Vec<String> = listen.dns.iter().chain(quic).map(port).collect();
+    let udp: Vec<String> = listen.dns.iter().chain(quic).map(port).chain(encrypted(true)).collect();
     let udp = if udp.is_empty() { String::new() } else { format!("\t\tudp dport {{ {} }} reject\n", udp.join(", ")) };
     let known = if settings.proxy.siblings.is_empty() {
         ""
