@@ -45,7 +45,18 @@ func (n *NameServer) ServeDNS(w dns.ResponseWriter, query *dns.Msg) {
 	if opt := query.IsEdns0(); opt != nil {
 		answer.SetEdns0(1232, opt.Do())
 	}
+	if _, ok := w.RemoteAddr().(*net.UDPAddr); ok {
+		answer.Truncate(udpSize(query))
+	}
 	_ = w.WriteMsg(answer)
+}
+
+// udpSize returns the largest response to a query over UDP.
+func udpSize(query *dns.Msg) int {
+	if opt := query.IsEdns0(); opt != nil {
+		return int(opt.UDPSize())
+	}
+	return dns.MinMsgSize
 }
 
 // fill adds the requested records. It returns true if the name exists.

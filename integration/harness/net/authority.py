@@ -36,9 +36,9 @@ class Authority:
         self._ca.cert_pem.write_to_path(self.files.cert)
         self._ca.private_key_pem.write_to_path(self.files.key)
 
-    def issue(self, *names: str) -> KeyFiles:
-        """Issues one certificate for all the names."""
-        issued = self._ca.issue_cert(*names)
+    def issue(self, *names: str, ends: datetime.datetime | None = None) -> KeyFiles:
+        """Issues one certificate for all the names. It replaces an earlier one whose first name is the same."""
+        issued = self._ca.issue_cert(*names, not_after=ends)
         stem = self._folder / names[0]
         files = KeyFiles(stem.with_name(stem.name + ".pem"), stem.with_name(stem.name + ".key"))
         files.cert.unlink(missing_ok=True)
