@@ -64,7 +64,7 @@ def test_the_proxy_s_own_lookups_are_not_steered(bed: Bed) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("_dns.resolver.arpa", "SVCB"), ("use-application-dns.net", "A"), ("mask.icloud.com", "HTTPS")]
+    ("name", "kind"), [("resolver.arpa", "SVCB"), ("use-application-dns.net", "A"), ("mask.icloud.com", "HTTPS")]
 )
 def test_clients_are_not_led_to_another_resolver(bed: Bed, name: str, kind: str) -> None:
     answer = bed.dig(name, kind)

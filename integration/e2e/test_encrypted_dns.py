@@ -42,9 +42,10 @@ SVCB = 64
 SVCB_KEYS = {1: "alpn", 3: "port", 4: "ipv4hint", 6: "ipv6hint", 7: "dohpath"}
 
 TABLE = [
-    (STEERED, "A"), (STEERED, "AAAA"), (STEERED, "HTTPS"), (STEERED, "TXT"), (ALSO_STEERED, "A"), ("WwW.dEmO.test", "A"),
-    (UNLISTED, "A"), (UNLISTED, "AAAA"), (UNLISTED, "HTTPS"), (MANY, "A"), (UNLISTED, "ANY"),
-    ("nobody.example.net", "A"), ("nobody.demo.test", "A"), (PROXY_NAME, "A"), (PROXY_NAME, "AAAA"), (PROXY_NAME, "HTTPS"),
+    (STEERED, "A"), (STEERED, "AAAA"), (STEERED, "HTTPS"), (STEERED, "TXT"), (ALSO_STEERED, "A"),
+    ("WwW.dEmO.test", "A"), (UNLISTED, "A"), (UNLISTED, "AAAA"), (UNLISTED, "HTTPS"), (MANY, "A"), (UNLISTED, "ANY"),
+    ("nobody.example.net", "A"), ("nobody.demo.test", "A"),
+    (PROXY_NAME, "A"), (PROXY_NAME, "AAAA"), (PROXY_NAME, "HTTPS"),
     ("use-application-dns.net", "A"), ("mask.icloud.com", "HTTPS"), ("resolver.arpa", "A"), ("_dns.resolver.arpa", "A"),
     ("_dns.resolver.arpa", "TYPE64"), (f"_dns.{PROXY_NAME}", "TYPE64"), ("problems.pair.invalid", "TXT"),
 ]  # fmt: skip
@@ -184,7 +185,9 @@ class Designated:
 def designated(answer: DNSRecord | str) -> list[Designated]:
     """Returns the servers of a response, the most wanted first."""
     assert isinstance(answer, DNSRecord), answer
-    return sorted((_designated(bytes(one.rdata.data)) for one in answer.rr if one.rtype == SVCB), key=lambda one: one.priority)
+    return sorted(
+        (_designated(bytes(one.rdata.data)) for one in answer.rr if one.rtype == SVCB), key=lambda one: one.priority
+    )
 
 
 def _designated(data: bytes) -> Designated:
@@ -344,7 +347,10 @@ def test_a_port_of_another_program_costs_its_transport_alone(bed: Bed, folder: P
         try:
             holder.wait_for_output("held")
             with Pep(config, folder, alone) as pep:
-                assert f"port {PORTS['https']} (TCP) of 0.0.0.0:{PORTS['https']}, set by `dns.encrypted`, is in use" in pep.output()
+                assert (
+                    f"port {PORTS['https']} (TCP) of 0.0.0.0:{PORTS['https']}, set by `dns.encrypted`, is in use"
+                    in pep.output()
+                )
                 query = question("_dns.resolver.arpa", "TYPE64")
                 (answer,) = ask(
                     "tls", [query], PROXY, name=PROXY_NAME, trusted=bed.authority.files.cert, namespace=alone

@@ -72,6 +72,14 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- $ports = append $ports (dict "name" "dns-udp" "port" (int $dns) "protocol" "UDP") -}}
 {{- $ports = append $ports (dict "name" "dns-tcp" "port" (int $dns) "protocol" "TCP") -}}
 {{- end -}}
+{{- $proxy := .Values.longhaul.proxy | default dict -}}
+{{- $encrypted := toString ((.Values.longhaul.dns | default dict).encrypted | default "auto") -}}
+{{- $named := and $proxy.secure_names (.Values.longhaul.tls).terminate -}}
+{{- if and $named (eq $dns "53") (eq (include "longhaul.role" .) "edge") (not (has $encrypted (list "off" "false"))) -}}
+{{- $ports = append $ports (dict "name" "dns-tls" "port" 853 "protocol" "TCP") -}}
+{{- $ports = append $ports (dict "name" "dns-quic" "port" 853 "protocol" "UDP") -}}
+{{- $ports = append $ports (dict "name" "dns-https" "port" 8443 "protocol" "TCP") -}}
+{{- end -}}
 {{- else -}}
 {{- $pair := include "longhaul.port" (hasKey $split "listen" | ternary $split.listen "0.0.0.0:8443") | int -}}
 {{- $ports = append $ports (dict "name" "pair" "port" $pair "protocol" "TCP") -}}

@@ -97,7 +97,7 @@ fn nobody_to_push_to(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
 
 /// Only an edge has names with certificates.
 fn nothing_encrypted(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
-    let wanted = *draft.role.as_ref()? != Role::Edge && draft.dns.as_ref()?.encrypted;
+    let wanted = *draft.role.as_ref()? != Role::Edge && draft.dns.as_ref()?.encrypted.is_some();
     (wanted && places.written("dns", "encrypted")).then(|| {
         Problem::warning(
             "`dns.encrypted` has no effect at this box",

@@ -156,12 +156,13 @@ const HTTPS_CONNECTIONS: u32 = 4000;
 fn encrypted_heads(lookups: Option<&EncryptedLookups<'_>>) -> String {
     let transports = lookups.iter().flat_map(|lookups| &lookups.transports);
     let own = transports.filter(|transport| **transport != LookupTransport::Quic);
-    own.map(|transport| format!(" {}://.:{}", transport.as_str(), transport.port())).collect()
+    let heads: Vec<String> = own.map(|own| format!(" {}://.:{}", own.as_str(), own.port())).collect();
+    heads.concat()
 }
 
 /// Writes the certificates of the encrypted servers, and what clients hear of these.
 fn encrypted(out: &mut Lines, lookups: &EncryptedLookups<'_>) {
-    out.line(1, "# the plugins below answer lookups over TLS, QUIC and HTTPS as well");
+    out.line(1, "# the plugins below serve lookups over TLS, QUIC and HTTPS as well");
     out.line(1, "encrypted {");
     for (entry, names) in &lookups.certificates {
         let [cert, key] = [&entry.cert, &entry.key].map(|path| quoted(&path.display().to_string()));

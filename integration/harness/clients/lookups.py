@@ -2,8 +2,8 @@
 
     lookups.py TRANSPORT SERVER PORT SOURCE NAME AUTHORITY < queries
 
-Each line of its input is a query in hexadecimal digits. For each it prints a line: the response, or `! ` and the problem,
-as integration/origins/doq does.
+Each line of its input is a query in hexadecimal digits. For each it prints a line: the response, or `! ` and the
+problem, as integration/origins/doq does.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def ask(
     namespace: Namespace | None = None,
     port: int = 0,
 ) -> list[DNSRecord | str]:
-    """Sends queries over one connection. Returns the response to each, or the problem. `name` is the server's, which its
-    certificate has to cover."""
+    """Sends queries over one connection. Returns the response to each, or the problem. The certificate of the server
+    has to cover `name`."""
     port = port or PORTS[transport]
     command: list[str | Path]
     if transport == "quic":

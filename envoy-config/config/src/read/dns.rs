@@ -8,7 +8,7 @@ use crate::allowlist::{self, LineError, Listed, NamePattern};
 use crate::diagnostic::Problem;
 use crate::policy_zone;
 use crate::reader::{LIST_ENDINGS, Reader, Section, Setting};
-use crate::settings::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolicy, Ttl};
+use crate::settings::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolicy, LookupTransport, Ttl};
 use crate::units::show_duration;
 use crate::yaml::NodeValue;
 
@@ -85,8 +85,7 @@ pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
         https: https?,
         dnssec: dnssec?,
         canary: canary?,
-        encrypted: encrypted?,
-        encrypted_without: Vec::new(),
+        encrypted: encrypted?.then(|| LookupTransport::ALL.to_vec()),
         reload: reload?,
         health: health?,
         remember: remember?,

@@ -31,10 +31,9 @@ pub struct Dns {
     pub dnssec: DnssecPolicy,
     /// True if `use-application-dns.net` gets a response that keeps browsers on this server.
     pub canary: bool,
-    /// True if lookups over TLS, QUIC and HTTPS are wanted ([`Settings::encrypted_lookups`](super::Settings::encrypted_lookups)).
-    pub encrypted: bool,
-    /// The transports whose ports other programs of this machine have.
-    pub encrypted_without: Vec<LookupTransport>,
+    /// The transports of encrypted lookups whose ports no other program has
+    /// ([`Settings::encrypted_lookups`](super::Settings::encrypted_lookups)). None: `off`.
+    pub encrypted: Option<Vec<LookupTransport>>,
     /// The interval of checks for changed lists. Zero means never.
     pub reload: Duration,
     /// True if steering stops while the proxy does not respond.

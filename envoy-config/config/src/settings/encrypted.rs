@@ -110,9 +110,7 @@ impl fmt::Display for NotEncrypted {
 impl Settings {
     /// Returns the encrypted lookups, or the reason why there are none.
     pub fn encrypted_lookups(&self) -> Result<EncryptedLookups<'_>, NotEncrypted> {
-        if !self.dns.encrypted {
-            return Err(NotEncrypted::Off);
-        }
+        let usable = self.dns.encrypted.as_ref().ok_or(NotEncrypted::Off)?;
         if self.role != Role::Edge {
             return Err(NotEncrypted::Pair);
         }
@@ -133,10 +131,8 @@ impl Settings {
             return Err(NotEncrypted::OtherAddresses);
         }
         let own = |socket: SocketAddr| self.other_sockets().any(|other| overlap(other, socket));
-        let is_free = |transport: &LookupTransport| {
-            !self.dns.encrypted_without.contains(transport) && !transport.sockets(plain).any(own)
-        };
-        let transports: Vec<LookupTransport> = LookupTransport::ALL.into_iter().filter(is_free).collect();
+        let is_free = |transport: &LookupTransport| !transport.sockets(plain).any(own);
+        let transports: Vec<LookupTransport> = usable.iter().copied().filter(is_free).collect();
         if transports.is_empty() {
             return Err(NotEncrypted::PortsTaken);
         }

@@ -110,10 +110,7 @@ impl Run {
         let present = &self.generation.settings;
         let encrypted = present.encrypted_lookups().map(|lookups| lookups.transports).unwrap_or_default();
         let present = Present { dns: present.listen.dns.as_ref(), encrypted: &encrypted, may_end: false };
-        let (mut loaded, left_out) = ports::on_this_machine(loaded, present);
-        for reason in left_out {
-            say(Level::Warning, &reason.costs_a_transport());
-        }
+        let mut loaded = ports::for_a_run(loaded, present);
         let cache = self.cache.again(&mut loaded.settings).map_err(|error| error.to_string())?;
         let machine = RunContext { access_log: self.log_destination(&loaded.settings.log), ..self.machine.clone() };
         let next = Generation::of(loaded, &machine).map_err(|error| error.to_string())?;

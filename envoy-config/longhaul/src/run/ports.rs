@@ -14,6 +14,8 @@ use longhaul_observe::report::RunReport;
 use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt};
 
 use super::locate::local_addresses;
+use super::log::Level;
+use super::say;
 
 /// A socket of this box, and the key that sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,9 +109,20 @@ pub(super) fn on_this_machine(mut loaded: Loaded, present: Present<'_>) -> (Load
         listen = listen.with_dns_at(&addresses);
     }
     loaded.settings.listen = listen;
-    let (transports, reasons) = taken_transports(&loaded.settings, present).into_iter().unzip();
-    loaded.settings.dns.encrypted_without = transports;
+    let (taken, reasons): (Vec<LookupTransport>, _) = taken_transports(&loaded.settings, present).into_iter().unzip();
+    if let Some(transports) = &mut loaded.settings.dns.encrypted {
+        transports.retain(|transport| !taken.contains(transport));
+    }
     (loaded, reasons)
+}
+
+/// The same for a run, which warns of what is left out.
+pub(super) fn for_a_run(loaded: Loaded, present: Present<'_>) -> Loaded {
+    let (loaded, reasons) = on_this_machine(loaded, present);
+    for reason in reasons {
+        say(Level::Warning, &reason.costs_a_transport());
+    }
+    loaded
 }
 
 /// Returns the transports of encrypted lookups whose ports cannot be had, each with the reason.

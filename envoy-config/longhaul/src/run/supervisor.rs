@@ -82,11 +82,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         .map_err(|error| error.to_string())
         .and_then(|()| FileWatch::new(sender.clone()).map_err(|error| error.to_string()))
         .map_err(RunError::System)?;
-    let present = Present { may_end: true, ..Present::default() };
-    let (mut loaded, left_out) = ports::on_this_machine(loaded, present);
-    for reason in left_out {
-        say(Level::Warning, &reason.costs_a_transport());
-    }
+    let mut loaded = ports::for_a_run(loaded, Present { may_end: true, ..Present::default() });
     former_cache::clear(&loaded.settings.cache);
     let cache = FittedCache::of(&mut loaded.settings);
     let wanted = ports::wanted(&loaded.settings);

@@ -9,7 +9,7 @@ use longhaul_config::{HostName, LookupTransport, Settings};
 /// The codes of the options (RFC 9463 section 9).
 const DHCP4: u8 = 162;
 const DHCP6: u8 = 144;
-/// The largest value of a DHCPv4 option.
+/// The largest value of an option of DHCP over IPv4.
 const MOST_BYTES: usize = u8::MAX as usize;
 /// Keys of service parameters (RFC 9460 section 14.3.2, RFC 9461 section 8).
 const ALPN: u16 = 1;
@@ -73,7 +73,7 @@ fn servers(transports: &[LookupTransport]) -> Vec<Server> {
     servers
 }
 
-/// Returns the value of the option of DHCPv4: as many servers as fit (RFC 9463 section 5.1).
+/// Returns the value of the option for IPv4: as many servers as fit (RFC 9463 section 5.1).
 fn dhcp4(servers: &[Server], name: &HostName, addresses: &[IpAddr]) -> Vec<u8> {
     let mut value = Vec::new();
     for server in servers {
@@ -89,7 +89,7 @@ fn dhcp4(servers: &[Server], name: &HostName, addresses: &[IpAddr]) -> Vec<u8> {
     value
 }
 
-/// Returns the value of the option of DHCPv6, for one server (RFC 9463 section 4.1).
+/// Returns the value of the option for IPv6, for one server (RFC 9463 section 4.1).
 fn dhcp6(server: &Server, name: &HostName, addresses: &[IpAddr]) -> Vec<u8> {
     let mut value = server.priority.to_be_bytes().to_vec();
     value.extend(counted::<2>(&wire_name(name)));
