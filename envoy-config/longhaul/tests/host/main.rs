@@ -216,7 +216,8 @@ fn acme_servers_reach_the_listener_for_challenges_and_no_other_only_where_it_is_
     let Some(text) = on_a_host(&webroot, script) else { return };
     let [before, applied, undone, _] = parts(&text)[..] else { panic!("{text}") };
     assert!(applied.contains(rule), "{applied}");
-    assert!(applied.contains("tcp dport { 53, 443, 8080 } reject with tcp reset"), "{applied}");
+    assert!(applied.contains("tcp dport { 53, 443, 853, 8080, 8443 } reject with tcp reset"), "{applied}");
+    assert!(applied.contains("udp dport { 53, 443, 853 } reject"), "{applied}");
     assert_eq!(before, undone);
     for acme in ["off".to_owned(), format!("{{ webroot: {files}, listen: off }}")] {
         let Some(text) = on_a_host(&config(&acme), script) else { return };
