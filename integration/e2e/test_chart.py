@@ -120,7 +120,8 @@ def ports(service: Object) -> set[tuple[int, str]]:
 def test_the_service_keeps_the_addresses_of_clients_and_has_the_ports_of_the_file(folder: Path) -> None:
     service = one(example("edge"), "Service")
     assert service["spec"]["externalTrafficPolicy"] == "Local"
-    assert ports(service) == {(80, "TCP"), (443, "TCP"), (443, "UDP"), (53, "UDP"), (53, "TCP")}
+    encrypted = {(853, "TCP"), (853, "UDP"), (8443, "TCP")}
+    assert ports(service) == {(80, "TCP"), (443, "TCP"), (443, "UDP"), (53, "UDP"), (53, "TCP")} | encrypted
     changed = {"longhaul": {"listen": {"http": ["0.0.0.0:8080", "[::]:8080"], "tls": False, "dns": "[::]:5353"}}}
     moved = one(objects(*written(folder, MINIMAL, changed)), "Service")
     assert ports(moved) == {(8080, "TCP"), (5353, "UDP"), (5353, "TCP")}

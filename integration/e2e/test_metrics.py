@@ -34,6 +34,7 @@ def use(bed: Bed) -> None:
         assert bed.curl.get(f"http://{OBJECTS}/kept.png?size=4000").status == 200
     for kind in ("A", "AAAA", "HTTPS"):
         bed.dig(OBJECTS, kind)
+    bed.dig("_dns.resolver.arpa", "SVCB")
 
 
 @pytest.fixture(scope="module")

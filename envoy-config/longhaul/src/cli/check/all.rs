@@ -7,7 +7,7 @@ use longhaul_config::{DnsMode, Settings};
 use longhaul_derive::{Derived, Failover, Origin, Packets, Row, TargetKind};
 use longhaul_observe::table::table;
 
-use super::lines::{images, listed, pair, parent, uses};
+use super::lines::{encrypted, images, listed, pair, parent, uses};
 
 /// RFC 8305, section 5: a client that has no connection after this long tries the next address as well.
 const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);
@@ -32,6 +32,7 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
         format!("images: {}\n", images(settings, &derived.images)),
         siblings(settings),
         names(settings),
+        encrypted(settings).map(|text| format!("encrypted: {text}\n")).unwrap_or_default(),
         parent(settings),
         pair(settings, derived),
         derived.failover.as_ref().map(patience).unwrap_or_default(),

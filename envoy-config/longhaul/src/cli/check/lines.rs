@@ -2,7 +2,8 @@
 
 use longhaul_config::units::show_duration;
 use longhaul_config::{
-    Cache, Ground, HostPort, Images, Log, LogWish, LoggedClients, PeerName, Remote, Role, Settings, WhenDown,
+    Cache, Ground, HostPort, Images, Log, LogWish, LoggedClients, LookupTransport, NotEncrypted, PeerName, Remote,
+    Role, Settings, WhenDown,
 };
 use longhaul_derive::{Capacity, Carrier, Derived, ImagesChoice, Warm};
 
@@ -21,6 +22,24 @@ pub(super) fn images(settings: &Settings, choice: &ImagesChoice) -> String {
         format!("WebP of quality {quality} for JPEG, and {png} for PNG ({})", choice.reason)
     } else {
         format!("as their origins send them ({})", choice.reason)
+    }
+}
+
+/// The encrypted lookups of an edge, or the reason why there are none. The operator's own wish needs no reason.
+pub(super) fn encrypted(settings: &Settings) -> Option<String> {
+    match settings.encrypted_lookups() {
+        Ok(lookups) => {
+            let shown = |one: &LookupTransport| format!("{} {}", one.as_str().to_uppercase(), one.port());
+            let transports: Vec<String> = lookups.transports.iter().map(shown).collect();
+            let names = lookups.certificates.iter().flat_map(|(_, names)| names.iter().map(ToString::to_string));
+            Some(format!(
+                "lookups over {} at {}; clients learn of them while the certificate is valid (`dns.encrypted`)",
+                transports.join(", "),
+                names.collect::<Vec<_>>().join(", ")
+            ))
+        }
+        Err(NotEncrypted::Off | NotEncrypted::Pair | NotEncrypted::NoDns) => None,
+        Err(why) => Some(format!("no lookups over TLS, QUIC or HTTPS: {why}")),
     }
 }
 

@@ -5,14 +5,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use longhaul_config::units::show_duration;
 use longhaul_config::{
-    Cache, Intercept, Level, LinkModel, LookupTransport, NotEncrypted, Price, Role, Settings, Share, Sockets, Validity,
-    delta_saving,
+    Cache, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity, delta_saving,
 };
 use longhaul_derive::{
     Compressors, CongestionControl, Derived, LevelInUse, Limit, Neighbours, Origin, TargetKind, Unshared, Value,
 };
 
-use super::lines::{access_log, images, pair, parent, uses};
+use super::lines::{access_log, encrypted, images, pair, parent, uses};
 
 /// Returns labels and texts.
 pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, String)> {
@@ -25,7 +24,8 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
         clients(settings).map(|text| ("clients", text)),
         neighbours(settings, &derived.neighbours).map(|text| ("neighbours", text)),
         names(settings).map(|text| ("names", text)),
-        encrypted(settings).map(|text| ("encrypted", text)),
+        // A box without a name of its own has nothing to encrypt with, which surprises nobody.
+        encrypted(settings).filter(|_| !settings.proxy.secure_names.is_empty()).map(|text| ("encrypted", text)),
         settings.compare.map(|share| ("compare", compare(share))),
         changes_pages.then(|| ("moved URLs", target(settings, derived))),
         (changes_pages || settings.cache.is_on_disk()).then(|| ("cache", cache(settings))),
@@ -114,24 +114,6 @@ fn names(settings: &Settings) -> Option<String> {
         ),
     };
     remote.then_some(text)
-}
-
-/// The encrypted lookups of an edge, or the reason why there are none. The operator's own wish needs no reason.
-fn encrypted(settings: &Settings) -> Option<String> {
-    match settings.encrypted_lookups() {
-        Ok(lookups) => {
-            let shown = |one: &LookupTransport| format!("{} {}", one.as_str().to_uppercase(), one.port());
-            let transports: Vec<String> = lookups.transports.iter().map(shown).collect();
-            let names = lookups.certificates.iter().flat_map(|(_, names)| names.iter().map(ToString::to_string));
-            Some(format!(
-                "lookups over {} at {}; clients are told (`dns.encrypted`)",
-                transports.join(", "),
-                names.collect::<Vec<_>>().join(", ")
-            ))
-        }
-        Err(NotEncrypted::Off | NotEncrypted::Pair | NotEncrypted::NoDns) => None,
-        Err(why) => Some(format!("no lookups over TLS, QUIC or HTTPS: {why}")),
-    }
 }
 
 /// Returns None for a single box without `link.fill`.
