@@ -135,6 +135,7 @@ const OF_CLIENTS_DNS: &[&str] = &[
     "https",
     "dnssec",
     "canary",
+    "encrypted",
     "remember",
     "reload",
     "health",
@@ -199,11 +200,11 @@ fn refuse_split(reader: &mut Reader, top: &Section<'_>) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::all;
+    use crate::keys::KEYS;
 
     #[test]
     fn a_ground_takes_no_key_of_clients_dns() {
-        let of_dns = all().iter().filter_map(|key| key.name.strip_prefix("dns.")).filter(|key| *key != "push");
+        let of_dns = KEYS.iter().filter_map(|key| key.name.strip_prefix("dns.")).filter(|key| *key != "push");
         assert_eq!(of_dns.collect::<Vec<_>>(), OF_CLIENTS_DNS);
     }
 }
