@@ -26,6 +26,12 @@ pub trait Visitor {
         let _ = href;
     }
 
+    /// `<link rel=preconnect>` and `<link rel=dns-prefetch>`, character references decoded: browsers look the host up before
+    /// anything on it is named.
+    fn hint(&mut self, href: &str) {
+        let _ = href;
+    }
+
     /// `<meta http-equiv=content-security-policy>`, which holds for all that follows. None: its bytes could not be read.
     /// Returns the text to write in its place, if it changes.
     fn policy(&mut self, policy: Option<&str>) -> Option<String> {

@@ -95,6 +95,9 @@ impl Page {
                     }
                     request => request,
                 };
+                if request == Err(Reason::LinkRel) && prepares_connection(&tag) {
+                    visitor.hint(&value.text());
+                }
                 value.urls(visitor, place, request, &mut self.edits);
             } else if context.in_svg
                 && let Some(place) = presentation(&attribute).filter(|place| first(place.attribute))
@@ -159,6 +162,11 @@ impl Page {
             Ok(())
         }
     }
+}
+
+/// Returns true for a link whose host browsers look up ahead of time.
+fn prepares_connection(tag: &Tag<'_>) -> bool {
+    tag.lists("rel", "preconnect") || tag.lists("rel", "dns-prefetch")
 }
 
 /// Returns true if a reference says its host, so that no `base` changes where it leads.
