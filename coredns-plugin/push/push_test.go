@@ -306,22 +306,27 @@ func TestAPageIsFollowedByTheHostsThatItNames(t *testing.T) {
 	g := newGround(t, filepath.Join(t.TempDir(), "followers"))
 	loading, other := g.remote(1), g.remote(2)
 	loading.ask("192.0.2.1", false, "page.test.")
-	g.post("page.test\nImg.test\n192.0.2.7\nlocalhost\nnot a name..\n\n")
+	g.post("page.test,Img.test,192.0.2.7,localhost,not a name..,,")
 	loading.expect("the remote that loads the page", "img A, img HTTPS")
 	other.expect("another remote", "")
 	other.ask("192.0.2.1", false, "page.test.")
 	other.expect("the other remote, later", "img A, img HTTPS")
-	for _, body := range []string{"", "page.test", "192.0.2.1\nimg.test", strings.Repeat("x", 1<<20)} {
-		g.post(body)
+	for _, hosts := range []string{"", "page.test", "192.0.2.1,img.test", strings.Repeat("x,", 1<<15)} {
+		g.post(hosts)
 	}
 }
 
-func (g *ground) post(body string) {
+func (g *ground) post(hosts string) {
 	g.t.Helper()
 	transport := &http.Transport{Protocols: new(http.Protocols)}
 	transport.Protocols.SetUnencryptedHTTP2(true)
 	defer transport.CloseIdleConnections()
-	response, err := (&http.Client{Transport: transport}).Post("http://"+g.address+pagePath, "text/plain", strings.NewReader(body))
+	request, err := http.NewRequestWithContext(g.t.Context(), http.MethodPost, "http://"+g.address+pagePath, nil)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	request.Header.Set(hostsField, hosts)
+	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
 		g.t.Fatal(err)
 	}

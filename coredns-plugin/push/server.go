@@ -1,13 +1,12 @@
 package push
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,10 +16,11 @@ import (
 )
 
 const (
-	// pagePath takes the hosts that an http page names, one a line. The first one is that of the page.
+	// pagePath takes the hosts that an http page names.
 	pagePath = "/page"
-	// mostPage bounds such a list, in bytes, and mostHosts its lines.
-	mostPage  = 16 << 10
+	// hostsField lists them, separated by commas. The first one is that of the page.
+	hostsField = "x-longhaul-hosts"
+	// mostHosts bounds such a list.
 	mostHosts = 1 + 32
 )
 
@@ -178,10 +178,9 @@ func (h *hub) read(s *session, in *wire.Reader) {
 
 // takePage takes the hosts that a page names, from Envoy's filter.
 func (h *hub) takePage(w http.ResponseWriter, r *http.Request) {
-	lines := bufio.NewScanner(io.LimitReader(r.Body, mostPage))
 	var hosts []string
-	for lines.Scan() && len(hosts) < mostHosts {
-		if host := dns.CanonicalName(lines.Text()); isName(host) {
+	for text := range strings.SplitSeq(r.Header.Get(hostsField), ",") {
+		if host := dns.CanonicalName(text); isName(host) && len(hosts) < mostHosts {
 			hosts = append(hosts, host)
 		} else if len(hosts) == 0 {
 			break

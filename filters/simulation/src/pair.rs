@@ -113,6 +113,7 @@ impl Pair {
             deltas: able.deltas,
             caches: false,
             cache_name: None,
+            names: None,
         }
     }
 

@@ -56,6 +56,7 @@ fn config(role: Role) -> Config {
         deltas: false,
         caches: false,
         cache_name: None,
+        names: None,
     }
 }
 

@@ -75,6 +75,8 @@ fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
         deltas: settings.sends_deltas(),
         caches: role == End::Remote && context.caches_objects,
         cache_name: context.cache_name.map(ToOwned::to_owned),
+        // Only pages of flights are read.
+        names: (role == End::Ground && settings.dns.push && settings.page.bundle).then(|| "pushed".to_owned()),
         buffer_bytes: usize::try_from(context.derived.bounds.stream_buffer).unwrap_or(usize::MAX),
     })?))
 }

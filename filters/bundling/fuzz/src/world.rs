@@ -34,6 +34,7 @@ fn config(role: Role) -> Config {
         deltas: false,
         caches: true,
         cache_name: None,
+        names: Some("n".into()),
     }
 }
 

@@ -37,6 +37,9 @@ pub struct Config {
     /// True if pages cross the link as differences from other pages of their sites.
     #[serde(default)]
     pub deltas: bool,
+    /// The cluster of the resolver that the ground tells which hosts a page names. None: it tells nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<String>,
 }
 
 /// An end of the link.
@@ -83,6 +86,7 @@ impl Config {
             .map_err(|error| ConfigError(format!("line {}, column {}: {error}", error.line(), error.column())))?;
         let must = [
             ("cluster", !config.cluster.is_empty(), "it must not be empty"),
+            ("names", config.names.as_deref() != Some(""), "it must not be empty"),
             ("down", config.down > 0, "it must be at least 1"),
             ("up", config.up > 0, "it must be at least 1"),
             ("rtt_ms", config.rtt_ms <= MOST_RTT_MS, "more than a minute is no link"),
@@ -126,6 +130,7 @@ mod tests {
             ("ground", "edge", "unknown variant `edge`"),
             ("rtt_ms", "rtt", "unknown field `rtt`"),
             ("\"fetch\"", "\"\"", "`cluster`: it must not be empty"),
+            ("\"cluster\"", "\"names\": \"\", \"cluster\"", "`names`: it must not be empty"),
             ("2500000", "0", "`down`: it must be at least 1"),
             ("625000", "0", "`up`: it must be at least 1"),
             ("\"cluster\"", "\"cache_name\": \"x\", \"cluster\"", "`cache_name`: it must have 16"),

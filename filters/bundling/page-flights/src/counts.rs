@@ -60,6 +60,10 @@ labelled! {
         UsedBytes = "used_bytes_total";
         /// Bytes of sent objects that browsers did not request.
         UnusedBytes = "unused_bytes_total";
+        /// Lists of hosts that pages name, which CoreDNS has taken.
+        NamesTaken = "names_total_reason_taken";
+        /// Lists of hosts that pages name, which CoreDNS has not taken in time.
+        NamesFailed = "names_total_reason_failed";
     }
 }
 

@@ -6,6 +6,7 @@ use url_mapping::{Base, Reason, Scheme, Use};
 
 use crate::faces;
 use crate::fields::media_type;
+use crate::hosts::Hosts;
 use crate::limits;
 use crate::selectors::{self, Wanted};
 
@@ -85,9 +86,21 @@ impl Finder {
         // Markup for browsers without scripts is not read.
         let limits = Limits { nesting: 0, ..Limits::default() };
         let scanner = Scanner::new(kind, packing, charset(fields), limits);
-        let collector = Collector { base: Some(base), told: Vec::new(), in_picture: false, restricts_base: false };
+        let collector =
+            Collector { base: Some(base), told: Vec::new(), hosts: None, in_picture: false, restricts_base: false };
         let is_sheet = kind == Kind::Css;
         Some(Self { scanner, collector, is_sheet, text: Vec::new(), text_at: 0, fonts: Vec::new(), unseen: 0 })
+    }
+
+    /// Collects the hosts that the body names, for [`Finder::hosts`].
+    pub(crate) fn with_hosts(mut self) -> Self {
+        self.collector.hosts = self.collector.base.as_ref().and_then(|base| Hosts::of(base.page_host()));
+        self
+    }
+
+    /// Returns a list of hosts for [`HOSTS_FIELD`](crate::HOSTS_FIELD) if it is time to hand one over.
+    pub(crate) fn hosts(&mut self, is_end: bool) -> Option<String> {
+        self.collector.hosts.as_mut()?.report(is_end)
     }
 
     /// Reads the next bytes. Returns the objects that they name.
@@ -184,6 +197,8 @@ struct Collector {
     /// The base of relative references. `None` if it is no longer known.
     base: Option<Base>,
     told: Vec<Told>,
+    /// The hosts that the body names, if somebody wants them.
+    hosts: Option<Hosts>,
     /// True right after a `source` of a `picture`: the next image is one candidate among several.
     in_picture: bool,
     /// True if a policy in the page restricts `base`.
@@ -195,6 +210,9 @@ impl Visitor for Collector {
         let place = reference.place;
         let is_candidate = self.in_picture && place.element == "img";
         self.follow(place);
+        if is_loaded(place, reference.request) {
+            self.note(reference.url);
+        }
         let (usage, at_once) = usage(place, reference.request)?;
         let is_font = usage == Use::Font && !at_once;
         if is_candidate || !(at_once || is_font || usage == Use::CssImage) {
@@ -216,6 +234,10 @@ impl Visitor for Collector {
         self.base = self.base.as_ref().filter(|_| !self.restricts_base).map(|base| base.with_href(href));
     }
 
+    fn hint(&mut self, href: &str) {
+        self.note(href);
+    }
+
     fn policy(&mut self, policy: Option<&str>) -> Option<String> {
         self.restricts_base |= policy.is_some_and(|policy| policy.to_ascii_lowercase().contains("base-uri"));
         None
@@ -225,6 +247,16 @@ impl Visitor for Collector {
 impl Collector {
     fn follow(&mut self, place: &Place) {
         self.in_picture = place.element == "source" && place.attribute == "srcset";
+    }
+
+    /// Notes the host that `reference` names.
+    fn note(&mut self, reference: &str) {
+        if let (Some(hosts), Some(base)) = (&mut self.hosts, &self.base)
+            && reference.len() <= limits::URL_BYTES
+            && let Some(url) = base.join(reference)
+        {
+            hosts.add(&url);
+        }
     }
 
     /// Returns the object that `reference` names, if it can be bundled.
@@ -238,6 +270,16 @@ impl Collector {
         let url = url.split('#').next().unwrap_or_default();
         let is_plain = url.starts_with("http://") && url.len() <= limits::URL_BYTES;
         is_plain.then(|| Found { url: url.to_owned(), usage: Some(usage), wanted: None })
+    }
+}
+
+/// Returns true if browsers load something from there for the page, at once or later.
+fn is_loaded(place: &Place, request: Result<LoadRequest, Reason>) -> bool {
+    match request {
+        Ok(_) | Err(Reason::Module | Reason::Integrity | Reason::Cors | Reason::Preload) => true,
+        // Frames load with the page. A refresh leads to another page.
+        Err(Reason::Document) => place.element != "meta",
+        Err(_) => false,
     }
 }
 

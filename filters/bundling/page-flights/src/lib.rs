@@ -16,6 +16,7 @@
 //! | `wire`, `frames` | parcels as bytes; `filters/bundling/README.md` has the format |
 //! | `report` | the remote's report on a flight, for the page's next visitors |
 //! | `finder`, `faces`, `selectors` | objects that a page and its style sheets name, and which of them a browser requests |
+//! | `hosts` | the hosts that a page names, for the resolver of the ground |
 //! | `ground` | the end on the wired side |
 //! | `remote` | the end beside the clients |
 //! | `shelf`, `log` | what all workers of the remote share on a [`shared_board`] |
@@ -29,6 +30,7 @@ mod fields;
 mod finder;
 mod frames;
 pub mod ground;
+mod hosts;
 mod limits;
 mod link;
 mod log;
@@ -60,6 +62,8 @@ pub const FLIGHT_FIELD: &str = "x-longhaul-flight";
 /// The response header of a parcel: for how many milliseconds the ground held the slot while it had all objects of the
 /// parcel not yet. Below zero, the oldest object waited for the slot. The remote computes the age of the objects by it.
 pub const HELD_FIELD: &str = "x-longhaul-held";
+/// The request header for the resolver of the ground: the host of a page, then hosts that it names, separated by commas.
+pub const HOSTS_FIELD: &str = "x-longhaul-hosts";
 /// The authority of slots and reports. The remote lets no request of a client with this authority pass.
 pub const SLOT_AUTHORITY: &str = "bundle.pair.invalid";
 
@@ -104,10 +108,21 @@ pub enum Release {
 pub struct Call {
     /// Names the request in [`End::answered`].
     pub id: u64,
+    /// The cluster that gets it.
+    pub to: Callee,
     /// Header fields, pseudo-headers first.
     pub fields: Vec<(&'static str, String)>,
     /// Time until the request counts as failed, in milliseconds.
     pub timeout_ms: u64,
+}
+
+/// The cluster that a [`Call`] is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Callee {
+    /// [`Config::cluster`].
+    Own,
+    /// [`Config::names`].
+    Names,
 }
 
 /// The end of a request that an end sent.

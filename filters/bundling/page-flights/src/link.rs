@@ -107,6 +107,7 @@ mod tests {
             deltas: false,
             caches: false,
             cache_name: None,
+            names: None,
         };
         Link::new(&config)
     }

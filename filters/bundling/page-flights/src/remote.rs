@@ -27,7 +27,7 @@ use crate::object;
 use crate::report;
 use crate::request::{self, Asked};
 use crate::shelf;
-use crate::{Answer, CACHES_FIELD, Call, End, FLIGHT_FIELD, HELD_FIELD, Release, SLOT_AUTHORITY};
+use crate::{Answer, CACHES_FIELD, Call, Callee, End, FLIGHT_FIELD, HELD_FIELD, Release, SLOT_AUTHORITY};
 use shared_board::Board;
 
 /// The decision about a request.
@@ -343,7 +343,7 @@ impl RemoteEnd {
             ("accept-encoding", "gzip".to_owned()),
             (TAKES_FIELD, TAKES.to_owned()),
         ];
-        self.outbox.push(Call { id: self.last_call, fields, timeout_ms: self.link.slot_timeout_ms() });
+        self.outbox.push(Call { id: self.last_call, to: Callee::Own, fields, timeout_ms: self.link.slot_timeout_ms() });
     }
 
     fn parcel(

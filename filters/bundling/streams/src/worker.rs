@@ -8,7 +8,7 @@ use filter_host::stream::Action;
 use filter_host::{HostError, callout, clock, context, reply, timer};
 use http_semantics::Reply;
 use object_bypass::Bypass;
-use page_flights::{Answer, Config, End, Release, VALID_FIELD};
+use page_flights::{Answer, Callee, Config, End, Release, VALID_FIELD};
 use pipe_encoding::Windows;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -34,6 +34,8 @@ pub(crate) struct Worker<E> {
     /// None without a cache at this end.
     pub(crate) bypass: Option<Bypass<u64>>,
     pub(crate) cluster: String,
+    /// The cluster of the resolver that is told which hosts pages name. Empty: none is.
+    names: String,
     root: u32,
     /// The filter's own pending requests, with the end's id for each.
     calls: RefCell<HashMap<callout::Token, u64>>,
@@ -49,6 +51,7 @@ impl<E: End> Worker<E> {
             deltas: config.deltas,
             bypass: config.caches.then(Bypass::default),
             cluster: config.cluster,
+            names: config.names.unwrap_or_default(),
             root,
             calls: RefCell::default(),
             period: Cell::default(),
@@ -98,7 +101,11 @@ impl<E: End> Worker<E> {
     fn send_calls(&self) {
         let Ok(mut end) = self.end.try_borrow_mut() else { return };
         for call in end.take_calls() {
-            match callout::send(&self.cluster, &call.fields, Duration::from_millis(call.timeout_ms)) {
+            let cluster = match call.to {
+                Callee::Own => &self.cluster,
+                Callee::Names => &self.names,
+            };
+            match callout::send(cluster, &call.fields, Duration::from_millis(call.timeout_ms)) {
                 Ok(token) => {
                     if let Ok(mut calls) = self.calls.try_borrow_mut() {
                         calls.insert(token, call.id);

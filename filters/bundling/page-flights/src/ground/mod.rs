@@ -15,7 +15,7 @@ mod lessons;
 mod visitor;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use hex::FromHex;
@@ -33,7 +33,7 @@ use crate::link::{self, Link};
 use crate::object::{self, Unfit};
 use crate::report::{self, Path, Report};
 use crate::request;
-use crate::{Answer, CACHES_FIELD, Call, End, FLIGHT_FIELD, Release, SLOT_AUTHORITY, read_store};
+use crate::{Answer, CACHES_FIELD, Call, Callee, End, FLIGHT_FIELD, HOSTS_FIELD, Release, SLOT_AUTHORITY, read_store};
 use cached::Passing;
 use fetch::Fetch;
 use flight::{Arrival, Flight, Slot, Stores};
@@ -41,6 +41,10 @@ use known::Known;
 use lessons::{Change, Visit, Who};
 use shared_board::Board;
 use visitor::Visitor;
+
+/// The authority of requests to the resolver, and their path there.
+const NAMES_AUTHORITY: &str = "names.pair.invalid";
+const NAMES_PATH: &str = "/page";
 
 /// The decision about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,12 +65,16 @@ pub enum Verdict {
 pub struct GroundEnd {
     pub(crate) counts: Counts,
     has_flights: bool,
+    /// True if the resolver is told which hosts pages name.
+    tells_names: bool,
     link: Link,
     buffer_bytes: usize,
     flights: BTreeMap<FlightId, Flight>,
     /// The purpose of each stream. The order of releases is theirs, so that a simulation repeats itself.
     streams: BTreeMap<u32, Stream>,
     fetches: HashMap<u64, (FlightId, Fetch)>,
+    /// Requests to the resolver.
+    told: HashSet<u64>,
     last_call: u64,
     outbox: Vec<Call>,
     releases: Vec<(u32, Release)>,
@@ -104,11 +112,13 @@ impl GroundEnd {
         Self {
             counts: Counts::default(),
             has_flights: config.flights,
+            tells_names: config.names.is_some(),
             link,
             buffer_bytes: config.buffer_bytes,
             flights: BTreeMap::new(),
             streams: BTreeMap::new(),
             fetches: HashMap::new(),
+            told: HashSet::new(),
             last_call: 0,
             outbox: Vec::new(),
             releases: Vec::new(),
@@ -178,7 +188,7 @@ impl GroundEnd {
         let reader = is_page.then(|| Finder::new(&flight.visitor.url, &fields)).flatten();
         if let Some(reader) = reader {
             flight.visitor.no_referer = fields.has("referrer-policy");
-            page.finder = Some(Box::new(reader));
+            page.finder = Some(Box::new(if self.tells_names { reader.with_hosts() } else { reader }));
             // These objects are announced together with those that the page's first bytes name.
             let learnt = flight.lessons.learnt(flight.visitor.who);
             let learnt = learnt.map(|url| Found { url: url.to_owned(), usage: None, wanted: None }).collect();
@@ -237,12 +247,31 @@ impl GroundEnd {
             flight.page_done = true;
         }
         flight.vocabulary.read(finder.markup());
+        let hosts = finder.hosts(end);
         finder.forget();
         let url = flight.visitor.url.clone();
         let mut announces = flight.add(&page.flight, &url, found, &mut self.counts);
         announces |= flight.look_again(&page.flight, &mut self.counts);
         self.due |= announces || end;
-        page.is_held || (announces && flight.is_heard(now_ms))
+        let waits = page.is_held || (announces && flight.is_heard(now_ms));
+        if let Some(hosts) = hosts {
+            self.tell(hosts);
+        }
+        waits
+    }
+
+    /// Tells the resolver which hosts a page names. Nothing waits for its response.
+    fn tell(&mut self, hosts: String) {
+        self.last_call += 1;
+        let fields = vec![
+            (":method", "POST".to_owned()),
+            (":scheme", "http".to_owned()),
+            (":authority", NAMES_AUTHORITY.to_owned()),
+            (":path", NAMES_PATH.to_owned()),
+            (HOSTS_FIELD, hosts),
+        ];
+        self.told.insert(self.last_call);
+        self.outbox.push(Call { id: self.last_call, to: Callee::Names, fields, timeout_ms: limits::TELL_MS });
     }
 }
 
@@ -265,6 +294,11 @@ impl End for GroundEnd {
     }
 
     fn answered(&mut self, board: &dyn Board, call: u64, answer: &Answer<'_>, now_ms: u64) {
+        if self.told.remove(&call) {
+            let is_taken = matches!(answer, Answer::Came(fields, _) if Fields::from(*fields).status() == 204);
+            self.counts.add(if is_taken { Count::NamesTaken } else { Count::NamesFailed }, 1);
+            return;
+        }
         let Some((id, fetch)) = self.fetches.remove(&call) else { return };
         let Some(flight) = self.flights.get_mut(&id) else { return };
         flight.fetching = flight.fetching.saturating_sub(1);
@@ -419,7 +453,8 @@ impl GroundEnd {
             while let Some(fetch) = flight.next_fetch() {
                 self.last_call += 1;
                 let fields = flight.visitor.request_for(&fetch);
-                self.outbox.push(Call { id: self.last_call, fields, timeout_ms: self.link.fetch_timeout_ms() });
+                let timeout_ms = self.link.fetch_timeout_ms();
+                self.outbox.push(Call { id: self.last_call, to: Callee::Own, fields, timeout_ms });
                 self.fetches.insert(self.last_call, (*id, fetch));
             }
             while let Some((slot, reply)) = flight.parcel(self.allowance > 0, now_ms, Known { board }, &mut self.counts)

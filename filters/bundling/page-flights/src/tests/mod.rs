@@ -4,6 +4,7 @@
 mod encodings;
 mod faults;
 mod lifetimes;
+mod names;
 
 use crate::ground::{self, GroundEnd};
 use crate::limits;
@@ -28,6 +29,7 @@ fn config(role: Role) -> Config {
         deltas: false,
         caches: false,
         cache_name: None,
+        names: None,
     }
 }
 
