@@ -10,6 +10,7 @@ use crate::allowlist::{Listed, NamePattern};
 
 /// DNS steering.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own")]
 pub struct Dns {
     /// Allowlist files with absolute paths. Each was readable and without a bad line when checked.
     pub domains: Vec<PathBuf>,
