@@ -69,6 +69,7 @@ class Bed:
         def crossing() -> float:
             return self.pair.remote.metrics()['envoy_cluster_upstream_rq_active{envoy_cluster_name="pipe"}']
 
+        self.pair.until_names_come()
         before = crossing()
         assert self.curl().get(f"http://{WWW}/{page}", *ACCEPT).status == 200
         wait_for("the flight's end", lambda: crossing() <= before, timeout_s=30, interval_s=0.1)

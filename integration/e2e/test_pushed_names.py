@@ -1,4 +1,4 @@
-"""Names that a ground sends to its remote before a client asks for them (`dns.push`)."""
+"""Names that a ground sends to its remote before a client looks them up (`dns.push`)."""
 
 from __future__ import annotations
 
@@ -72,12 +72,11 @@ def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Be
         setting = FAIR | links.link("geo").setting
         both = stack.enter_context(pair(folder, ends, setting, steered=(), page={"bundle": True}))
         stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
-        both.until_piped()
+        both.until_names_come()
         yield Bed(folder, line, both)
 
 
 def test_the_hosts_that_a_page_names_come_before_a_browser_looks_them_up(bed: Bed) -> None:
-    wait_for("the stream of names", lambda: bed.counted("pushed_stream") == 1, timeout_s=60)
     told, kept = bed.told(), bed.kept()
     # This page names itself, an address, and a link to follow.
     bed.open(ALONE)

@@ -17,7 +17,7 @@ from harness.net.authority import KeyFiles
 from harness.net.namespaces import Namespace
 from harness.net.topology import RESOLVER
 
-from .pep import STEERED, Pep, command, write_config
+from .pep import STEERED, Pep, command, parse_metrics, write_config
 
 REMOTE_NAME = "ship.example"
 GROUND_NAME = "ground.example.org"
@@ -83,6 +83,15 @@ class Pair:
     def until_piped(self) -> None:
         """Waits until there is a pipe."""
         wait_for("the pipe", lambda: self.connections("pipe")["active"] >= 1, timeout_s=60, interval_s=0.2)
+
+    def until_names_come(self) -> None:
+        """Waits until the ground may send names unasked. It does so on a request over the pipe, which stays open."""
+
+        def open_streams() -> float:
+            page = parse_metrics(self.remote.page("http://127.0.0.1:9153/metrics"))
+            return page.get("coredns_remember_pushed_stream", 0)
+
+        wait_for("the stream of names", lambda: open_streams() == 1, timeout_s=90, interval_s=0.2)
 
     def until_names_cross(self) -> None:
         """Waits until both ends agree that the remote names its clients to the ground."""

@@ -61,13 +61,13 @@ pub(crate) const SHELF_OBJECTS: usize = 2048;
 pub(crate) const NAMES: usize = 8192;
 /// The largest unfinished tag that is kept until the next bytes of the page, in bytes.
 pub(crate) const TAG_BYTES: usize = 8 << 10;
-/// Hosts of one page that the resolver is told. It sends a remote no more for one name.
+/// Hosts of one page that the resolver learns. It sends a remote no more for one name.
 pub(crate) const HOSTS: usize = 32;
 /// The longest name in DNS, in its dotted form (RFC 1035, 2.3.4).
 pub(crate) const HOST_BYTES: usize = 253;
 /// The longest label of such a name.
 pub(crate) const LABEL_BYTES: usize = 63;
-/// The time after which the resolver counts as not told, in milliseconds. It is on the same machine.
+/// The time after which the resolver counts as not reached, in milliseconds. It is on the same machine.
 pub(crate) const TELL_MS: u64 = 2000;
 /// Bytes of a page's plain text that are kept for a CSS rule which continues in the page's next bytes.
 pub(crate) const RULE_BYTES: usize = 16 << 10;

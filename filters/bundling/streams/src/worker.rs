@@ -34,7 +34,7 @@ pub(crate) struct Worker<E> {
     /// None without a cache at this end.
     pub(crate) bypass: Option<Bypass<u64>>,
     pub(crate) cluster: String,
-    /// The cluster of the resolver that is told which hosts pages name. Empty: none is.
+    /// The cluster of the resolver that learns which hosts pages name. Empty: none is.
     names: String,
     root: u32,
     /// The filter's own pending requests, with the end's id for each.

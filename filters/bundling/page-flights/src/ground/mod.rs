@@ -65,7 +65,7 @@ pub enum Verdict {
 pub struct GroundEnd {
     pub(crate) counts: Counts,
     has_flights: bool,
-    /// True if the resolver is told which hosts pages name.
+    /// True if the resolver learns which hosts pages name.
     tells_names: bool,
     link: Link,
     buffer_bytes: usize,

@@ -19,7 +19,7 @@ fn told(world: &mut World) -> Vec<Call> {
     world.ground.take_calls().into_iter().filter(|call| call.to == Callee::Names).collect()
 }
 
-/// Loads a page in these pieces, and returns the lists that the resolver is told after each.
+/// Loads a page in these pieces, and returns the lists that the resolver gets after each.
 fn lists(world: &mut World, pieces: &[&str]) -> Vec<Vec<String>> {
     let stream = world.begin_visit(0, "client");
     assert!(world.ground.response(&world.board, stream, &borrowed(&page())));
