@@ -41,7 +41,7 @@ pub struct Dns {
     pub health: bool,
     /// The time for which a remote keeps responses, stale ones too. Zero: no longer than an edge does.
     pub remember: Duration,
-    /// True if this end of a pair sends or takes responses that nobody asked for yet.
+    /// True if this end of a pair sends or takes responses that nobody has requested yet.
     pub push: bool,
     /// Clients that always get the truth.
     pub bypass: Vec<IpNet>,

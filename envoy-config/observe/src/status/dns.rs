@@ -31,7 +31,7 @@ pub(super) struct DnsCounts {
     pub pushed: u64,
     /// Queries of clients that a remote sent to the ground, because it remembered no response.
     pub asked: u64,
-    /// Bytes of the responses that the ground sent unasked, and of those that a client asked for later.
+    /// Bytes of the responses that the ground sent unasked, and of those that a client requested later.
     pub pushed_bytes: u64,
     /// See `pushed_bytes`.
     pub pushed_used_bytes: u64,
