@@ -12,10 +12,10 @@ import (
 	"github.com/coredns/coredns/plugin"
 	"github.com/coredns/coredns/plugin/pkg/nonwriter"
 
+	"example.org/longhaul/coredns-plugin/internal/judge"
 	"example.org/longhaul/coredns-plugin/internal/nobody"
 	"example.org/longhaul/coredns-plugin/push/followers"
 	"example.org/longhaul/coredns-plugin/push/wire"
-	"example.org/longhaul/coredns-plugin/remember/judge"
 
 	"github.com/miekg/dns"
 )

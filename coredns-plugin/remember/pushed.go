@@ -5,10 +5,10 @@ import (
 	"io"
 	"os"
 
+	"example.org/longhaul/coredns-plugin/internal/judge"
 	"example.org/longhaul/coredns-plugin/internal/whole"
 	"example.org/longhaul/coredns-plugin/push/take"
 	"example.org/longhaul/coredns-plugin/push/wire"
-	"example.org/longhaul/coredns-plugin/remember/judge"
 	"example.org/longhaul/coredns-plugin/remember/store"
 
 	"github.com/miekg/dns"

@@ -8,8 +8,8 @@ import (
 
 	"github.com/coredns/coredns/plugin/metrics"
 
+	"example.org/longhaul/coredns-plugin/internal/judge"
 	"example.org/longhaul/coredns-plugin/internal/nobody"
-	"example.org/longhaul/coredns-plugin/remember/judge"
 	"example.org/longhaul/coredns-plugin/remember/store"
 
 	"github.com/miekg/dns"

@@ -19,8 +19,8 @@ import (
 	"github.com/coredns/coredns/request"
 
 	"example.org/longhaul/coredns-plugin/internal/explain"
+	"example.org/longhaul/coredns-plugin/internal/judge"
 	"example.org/longhaul/coredns-plugin/push/take"
-	"example.org/longhaul/coredns-plugin/remember/judge"
 	"example.org/longhaul/coredns-plugin/remember/store"
 
 	"github.com/miekg/dns"
