@@ -17,6 +17,8 @@ import (
 // take keeps a response that the ground sent unasked. What the ground had from a resolver may hold anything, so only the records
 // about the name in its question are kept, and never in place of a response that is fresh.
 func (h *Remember) take(m *dns.Msg) {
+	// As it came, and as it is kept.
+	m.Compress = true
 	pushedBytes.Add(float64(m.Len()))
 	pushedTotal.WithLabelValues(h.taken(m)).Inc()
 }

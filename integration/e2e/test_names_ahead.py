@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 from e2e.pair_bed import LAB, RTT_S, TODAY, PairBed, standing_pair
 from harness.boxes.pep import parse_metrics
 from harness.host.artifacts import built
+from harness.host.processes import of_program
 from harness.host.waiting import wait_for
 
 COREDNS = "http://127.0.0.1:9153/metrics"
@@ -75,14 +78,18 @@ def test_a_new_remote_gets_the_names_of_a_page_with_the_first_one(bed: PairBed) 
     asks(bed, [PAGE, *OTHERS])
 
     # A ground that starts again still knows.
+    (coredns,) = of_program("coredns", bed.line.gateway.processes())
+    os.kill(coredns, signal.SIGTERM)
+    file = bed.pair.ground.state / "kept" / "followers"
+    wait_for("the file", file.exists, timeout_s=10)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
     with bed.pair.without_ground():
-        file = bed.pair.ground.state / "kept" / "followers"
-        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        pass
     new_remote(bed)
     asks(bed, [PAGE])
     is_sent(bed, OTHERS)
     asks(bed, [MINE])
-    assert counted(bed, "pushed_used_bytes_total") == pytest.approx(counted(bed, "pushed_bytes_total"), rel=0.2)
+    assert counted(bed, "pushed_used_bytes_total") == counted(bed, "pushed_bytes_total") > 0
 
 
 def test_a_remote_that_starts_again_gets_nothing_twice(bed: PairBed) -> None:
@@ -90,7 +97,7 @@ def test_a_remote_that_starts_again_gets_nothing_twice(bed: PairBed) -> None:
     bed.pair.remote.__enter__()
     until_open(bed)
     assert bed.dig(OTHERS[0], "A").seconds < RTT_S / 2
-    # What follows a name that is asked again would be here before the next response.
+    # Names that follow would be here before the next response.
     asks(bed, ["h7.example.org"])
     assert counted(bed, "pushed_total") == 0
 
