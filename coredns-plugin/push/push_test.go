@@ -78,13 +78,13 @@ func record(text string) dns.RR {
 	return rr
 }
 
-// ground is a plugin whose streams come over TCP.
+// ground is a plugin with a socket for streams.
 type ground struct {
 	*Push
 	*upstream
-	t       *testing.T
-	address string
-	clock   atomic.Int64
+	t      *testing.T
+	socket string
+	clock  atomic.Int64
 }
 
 func newGround(t *testing.T, file string) *ground {
@@ -95,14 +95,23 @@ func newGround(t *testing.T, file string) *ground {
 	hub.load(1 << 20)
 	g.Push = &Push{Next: g.upstream, hub: hub}
 	hub.handler.Store(g.Push)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	g.socket = filepath.Join(t.TempDir(), "s")
+	listener, err := listen(g.socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.address = listener.Addr().String()
 	hub.server = serve(hub, listener)
 	t.Cleanup(hub.server.close)
 	return g
+}
+
+// transport returns one to the ground's socket.
+func (g *ground) transport() *http.Transport {
+	transport := &http.Transport{Protocols: new(http.Protocols), DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", g.socket)
+	}}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	return transport
 }
 
 func (g *ground) pass(d time.Duration) { g.clock.Add(int64(d / time.Second)) }
@@ -122,7 +131,7 @@ func (g *ground) remote(id byte) *taker {
 	g.t.Helper()
 	r := &taker{g: g}
 	ctx, stop := context.WithCancel(g.t.Context())
-	r.Taker = take.New(g.address, wire.ID{id}, 7*24*time.Hour, func(m *dns.Msg) {
+	r.Taker = take.New(g.socket, wire.ID{id}, 7*24*time.Hour, func(m *dns.Msg) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.got = append(r.got, m)
@@ -318,10 +327,9 @@ func TestAPageIsFollowedByTheHostsThatItNames(t *testing.T) {
 
 func (g *ground) post(hosts string) {
 	g.t.Helper()
-	transport := &http.Transport{Protocols: new(http.Protocols)}
-	transport.Protocols.SetUnencryptedHTTP2(true)
+	transport := g.transport()
 	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(g.t.Context(), http.MethodPost, "http://"+g.address+pagePath, nil)
+	request, err := http.NewRequestWithContext(g.t.Context(), http.MethodPost, "http://ground"+pagePath, nil)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -482,8 +490,7 @@ func TestAFileThatCannotBeUsedIsAnEmptyTable(t *testing.T) {
 
 func TestAStreamOfAnotherReleaseEnds(t *testing.T) {
 	g := newGround(t, filepath.Join(t.TempDir(), "followers"))
-	transport := &http.Transport{Protocols: new(http.Protocols)}
-	transport.Protocols.SetUnencryptedHTTP2(true)
+	transport := g.transport()
 	defer transport.CloseIdleConnections()
 	hello := wire.AppendHello(nil, wire.Hello{})
 	hello[2] = 9
@@ -491,7 +498,7 @@ func TestAStreamOfAnotherReleaseEnds(t *testing.T) {
 		body   []byte
 		status int
 	}{{hello, http.StatusOK}, {[]byte{1, 'x'}, http.StatusBadRequest}, {[]byte{3, 'h', 1, 1}, http.StatusBadRequest}, {nil, http.StatusBadRequest}} {
-		response, err := (&http.Client{Transport: transport}).Post("http://"+g.address+wire.Path, "", bytes.NewReader(c.body))
+		response, err := (&http.Client{Transport: transport}).Post("http://ground"+wire.Path, "", bytes.NewReader(c.body))
 		if err != nil {
 			t.Fatal(err)
 		}

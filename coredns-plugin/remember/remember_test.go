@@ -478,10 +478,10 @@ func TestOtherQueriesPass(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for body, want := range map[string]options{
-		"remember /kept/names":                             {"/kept/names", defaultSpan, defaultSize, ""},
-		"remember /kept/names {\nfor 1h\nsize 2097152\n}":  {"/kept/names", time.Hour, 2 << 20, ""},
-		"remember /kept/names {\npushed 127.0.0.1:8158\n}": {"/kept/names", defaultSpan, defaultSize, "127.0.0.1:8158"},
-		"remember /kept/names {\npushed 127.0.0.1\n}":      {},
+		"remember /kept/names":                                {"/kept/names", defaultSpan, defaultSize, ""},
+		"remember /kept/names {\nfor 1h\nsize 2097152\n}":     {"/kept/names", time.Hour, 2 << 20, ""},
+		"remember /kept/names {\npushed /run/s\n}":            {"/kept/names", defaultSpan, defaultSize, "/run/s"},
+		"remember /kept/names {\npushed\n}":                   {},
 		"remember":                                            {},
 		"remember a b":                                        {},
 		"remember /kept/names {\nfor 0s\n}":                   {},

@@ -2,7 +2,6 @@ package remember
 
 import (
 	"context"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -35,7 +34,7 @@ type options struct {
 	path string
 	span time.Duration
 	size int
-	// pushed is the address by which the ground is asked to send responses unasked; empty: it is not.
+	// pushed is the Unix socket by which the ground is asked to send responses unasked; empty: it is not.
 	pushed string
 }
 
@@ -80,7 +79,7 @@ func setup(c *caddy.Controller) error {
 //	remember FILE {
 //	    for DURATION
 //	    size BYTES
-//	    pushed ADDRESS:PORT
+//	    pushed SOCKET
 //	}
 func parse(c *caddy.Controller) (options, error) {
 	o := options{span: defaultSpan, size: defaultSize}
@@ -126,9 +125,6 @@ func property(c *caddy.Controller, o *options) error {
 		}
 		o.size = size
 	case "pushed":
-		if _, _, err := net.SplitHostPort(value); err != nil {
-			return c.Errf("'%s' is not an address and a port", value)
-		}
 		o.pushed = value
 	default:
 		return c.Errf("unknown property '%s', expected for, size or pushed", name)

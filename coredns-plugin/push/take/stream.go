@@ -15,7 +15,7 @@ func (t *Taker) stream(ctx context.Context) State {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	body, out := io.Pipe()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, body)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://ground"+wire.Path, body)
 	if err != nil {
 		return Refused
 	}

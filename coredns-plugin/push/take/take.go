@@ -46,7 +46,6 @@ const (
 
 // Taker takes responses from a ground.
 type Taker struct {
-	url  string
 	http http.Client
 	id   wire.ID
 	// keeps is how long a response is kept.
@@ -66,13 +65,18 @@ type Taker struct {
 	now    func() time.Time
 }
 
-// New returns a taker of the responses that the ground behind address sends. It calls keep for each of them, and show for each
+// New returns a taker of the responses that the ground behind a Unix socket sends. It calls keep for each of them, and show for each
 // state of the stream.
-func New(address string, id wire.ID, keeps time.Duration, keep func(*dns.Msg), show func(State)) *Taker {
-	transport := &http.Transport{Protocols: new(http.Protocols)}
+func New(socket string, id wire.ID, keeps time.Duration, keep func(*dns.Msg), show func(State)) *Taker {
+	transport := &http.Transport{
+		Protocols: new(http.Protocols),
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}
 	transport.Protocols.SetUnencryptedHTTP2(true)
 	return &Taker{
-		url: "http://" + address + wire.Path, http: http.Client{Transport: transport}, id: id, keeps: keeps, keep: keep, show: show,
+		http: http.Client{Transport: transport}, id: id, keeps: keeps, keep: keep, show: show,
 		uses: make(chan wire.Used, waiting), now: time.Now,
 	}
 }

@@ -37,8 +37,8 @@ pub struct CorefileContext<'a> {
     pub lookups: SocketAddr,
     /// The absolute path of the file in which a remote keeps DNS responses over restarts.
     pub remembered: &'a Path,
-    /// The Unix socket at which the CoreDNS of a ground takes the streams of remotes for names that are sent before they are
-    /// asked ([`pushed_socket`]).
+    /// The Unix socket for names that are sent before they are asked: the CoreDNS of a ground takes the streams of remotes
+    /// there, and that of a remote opens one ([`pushed_socket`]).
     pub pushed: &'a Path,
     /// The absolute path of the file in which a ground keeps which names follow.
     pub followers: &'a Path,
@@ -325,7 +325,7 @@ fn remember(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>)
     out.line(2, &format!("size {REMEMBERED_BYTES}"));
     if settings.dns.push {
         out.line(2, "# the ground sends what usually follows, before a client asks");
-        out.line(2, &format!("pushed {}", context.lookups));
+        out.line(2, &format!("pushed {}", quoted(&context.pushed.display().to_string())));
     }
     out.line(1, "}");
 }

@@ -60,8 +60,8 @@ struct RemoteEnd {
     dns: Socket,
     /// The socket where CoreDNS sends lookups as streams.
     lookups: Socket,
-    /// True if CoreDNS takes names that the ground sends before they are asked.
-    pushed: bool,
+    /// The Unix socket where CoreDNS takes names that the ground sends before they are asked. None: it takes none.
+    pushed: Option<String>,
     /// True if something that is open already carries each client's bytes. Otherwise each opens a stream of the pipe.
     pool: bool,
     /// The places in the rotation of each worker, if that is a stream of the pipe. None: a connection.
@@ -231,7 +231,8 @@ impl RemoteEnd {
             hold_pipe: artifacts.near.hold_pipe.into(),
             dns: artifacts.near.dns.into(),
             lookups: artifacts.near.lookups.into(),
-            pushed: settings.dns.push && !settings.dns.remember.is_zero() && settings.listen.dns.is_some(),
+            pushed: (settings.dns.push && !settings.dns.remember.is_zero() && settings.listen.dns.is_some())
+                .then(|| pushed_socket(&artifacts.admin).display().to_string()),
             pool: warm.number > 0,
             rotation: warm.rotation(derived.capacity.workers.value),
             preconnect_ratio: warm.carrier.opened_by_one(),

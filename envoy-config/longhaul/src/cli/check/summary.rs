@@ -3,12 +3,13 @@
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use longhaul_config::units::show_duration;
+use longhaul_config::units::{Rate, show_duration};
 use longhaul_config::{
     Cache, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity, delta_saving,
 };
 use longhaul_derive::{
     Compressors, CongestionControl, Derived, LevelInUse, Limit, Neighbours, Origin, TargetKind, Unshared, Value,
+    names_ahead,
 };
 
 use super::lines::{access_log, encrypted, images, pair, parent, uses};
@@ -103,17 +104,26 @@ fn clients(settings: &Settings) -> Option<String> {
     served.then(|| format!("{rule}; {names}{stay}"))
 }
 
-/// The time for which a remote keeps DNS responses. None elsewhere: those queries do not cross the link.
+/// The time for which a remote keeps DNS responses, and the responses that a pair sends unasked. None at an edge: its
+/// queries do not cross the link.
 fn names(settings: &Settings) -> Option<String> {
-    let remote = settings.role.stands_beside_clients() && settings.listen.dns.is_some();
-    let text = match settings.dns.remember {
-        Duration::ZERO => "forgotten within an hour after their TTL, and at a restart".to_owned(),
-        time => format!(
-            "remembered for {}, also over a restart; stale ones are served at once, so a program on a port that the pair does not carry may dial an old address",
-            show_duration(time)
-        ),
-    };
-    remote.then_some(text)
+    match settings.role {
+        Role::Edge => None,
+        Role::Ground(_) => settings.dns.push.then(|| match names_ahead(&settings.link) {
+            0 => "those that usually follow one are sent to a remote that asks for it".to_owned(),
+            rate => format!(
+                "those that usually follow one are sent to a remote that asks for it, and popular ones at {} while it asks nothing (a fiftieth of the link)",
+                Rate { bits_per_second: rate * 8 }
+            ),
+        }),
+        Role::Remote(_) => settings.listen.dns.as_ref().map(|_| match settings.dns.remember {
+            Duration::ZERO => "forgotten within an hour after their TTL, and at a restart".to_owned(),
+            time => format!(
+                "remembered for {}, also over a restart; stale ones are served at once, so a program on a port that the pair does not carry may dial an old address",
+                show_duration(time)
+            ),
+        }),
+    }
 }
 
 /// Returns None for a single box without `link.fill`.
