@@ -52,7 +52,23 @@ func (h *Remember) taken(m *dns.Msg) string {
 		return known
 	}
 	h.learn(key, plain, store.Pushed|store.Unasked)
+	h.satisfy(key)
 	return kept
+}
+
+// satisfy gives a response that came unasked to the clients that wait for it. Their own query has gone already.
+func (h *Remember) satisfy(key store.Key) {
+	name := nameOf(key)
+	h.mu.Lock()
+	query := h.asking[name]
+	h.mu.Unlock()
+	if query == nil {
+		return
+	}
+	if truth, is := h.recall(key, h.memory.Get); truth != nil {
+		pushedUsed.Add(float64(is.bytes))
+		h.end(name, query, asking{truth: truth})
+	}
 }
 
 // fresh returns true if there is a fresh response.

@@ -44,6 +44,32 @@ func TestAPushedResponseAnswersTheFirstQuery(t *testing.T) {
 	}
 }
 
+func TestAClientThatWaitsGetsThePushedResponse(t *testing.T) {
+	b := bedOf(t)
+	release := make(chan struct{})
+	b.upstream.set(func(u *upstream) { u.release = release })
+	got := make(chan string)
+	for range 2 {
+		go func() {
+			w := &kept{ResponseWriter: &test.ResponseWriter{}}
+			_, _ = b.Remember.ServeDNS(t.Context(), w, query("www.example.org.", dns.TypeA))
+			got <- summary(w.m)
+		}()
+	}
+	b.await("the query is sent on", func() bool { return len(b.queries()) == 1 })
+	b.taken(pushed("www.example.org.", dns.TypeA, "www.example.org. 60 IN A 203.0.113.9", ""))
+	for range 2 {
+		if text := <-got; text != "NOERROR 203.0.113.9 60" {
+			t.Errorf("Response is %q", text)
+		}
+	}
+	close(release)
+	b.await("the response to the query is kept", func() bool {
+		return summary(b.get(query("www.example.org.", dns.TypeA))) == "NOERROR 203.0.113.1 203.0.113.2 60"
+	})
+	b.expectQueries("all", 1)
+}
+
 func TestAPushedDenialHoldsForItsTTL(t *testing.T) {
 	b := bedOf(t)
 	b.upstream.set(func(u *upstream) { u.answer, u.deny = "", soa })

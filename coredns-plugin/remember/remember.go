@@ -7,7 +7,6 @@ package remember
 
 import (
 	"context"
-	"errors"
 	"net"
 	"slices"
 	"sync"
@@ -45,7 +44,7 @@ type Remember struct {
 	asking map[string]*asking
 }
 
-// asking is a query that is under way. Other clients with the same question wait for it.
+// asking is a query that is under way. Other clients with the same question wait for it, too.
 type asking struct {
 	done  chan struct{}
 	truth *dns.Msg
@@ -171,34 +170,46 @@ func (h *Remember) recall(key store.Key, get func(store.Key, []byte) (store.Answ
 
 func denies(m *dns.Msg) bool { return m.Rcode != dns.RcodeSuccess || !judge.Answers(m) }
 
-// ask gets the response of the plugins behind, and keeps it. Clients with the same question wait for one query.
+// ask gets the response of the plugins behind, and keeps it. Clients with the same question wait for one query. If the ground sends
+// the response unasked meanwhile, they get that one.
 func (h *Remember) ask(ctx context.Context, w dns.ResponseWriter, r *dns.Msg, key store.Key) (*dns.Msg, int, error) {
 	name := nameOf(key)
 	h.mu.Lock()
-	if other, ok := h.asking[name]; ok {
-		h.mu.Unlock()
-		select {
-		case <-other.done:
-			if other.truth == nil {
-				return nil, other.rcode, other.err
-			}
-			return other.truth.Copy(), other.rcode, other.err
-		case <-ctx.Done():
-			return nil, dns.RcodeServerFailure, ctx.Err()
-		}
+	query, underWay := h.asking[name]
+	if !underWay {
+		query = &asking{done: make(chan struct{})}
+		h.asking[name] = query
 	}
-	mine := &asking{done: make(chan struct{}), rcode: dns.RcodeServerFailure, err: errors.New("the query was not answered")}
-	h.asking[name] = mine
 	h.mu.Unlock()
-	defer func() {
-		h.mu.Lock()
-		delete(h.asking, name)
-		h.mu.Unlock()
-		close(mine.done)
-	}()
-	countersOf(metrics.WithServer(ctx)).asked.Inc()
-	mine.truth, mine.rcode, mine.err = h.askNext(ctx, w, r, key, false)
-	return mine.truth, mine.rcode, mine.err
+	if !underWay {
+		countersOf(metrics.WithServer(ctx)).asked.Inc()
+		own := r.Copy()
+		go func() {
+			truth, rcode, err := h.askNext(ctx, w, own, key, false)
+			h.end(name, query, asking{truth: truth, rcode: rcode, err: err})
+		}()
+	}
+	select {
+	case <-query.done:
+		if query.truth == nil {
+			return nil, query.rcode, query.err
+		}
+		return query.truth.Copy(), query.rcode, query.err
+	case <-ctx.Done():
+		return nil, dns.RcodeServerFailure, ctx.Err()
+	}
+}
+
+// end gives the clients that wait for a query its result, unless they have one.
+func (h *Remember) end(name string, query *asking, result asking) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.asking[name] != query {
+		return
+	}
+	delete(h.asking, name)
+	query.truth, query.rcode, query.err = result.truth, result.rcode, result.err
+	close(query.done)
 }
 
 // askNext sends a query to the plugins behind. As the stock cache does, it asks for the AD bit (RFC 6840 section 5.7).
