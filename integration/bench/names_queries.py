@@ -85,9 +85,13 @@ def look_up(
     *,
     enough: Callable[[Lookup], bool] = never,
     server: str = RESOLVER,
+    source: str = "",
 ) -> list[Lookup]:
-    """Sends queries from a namespace, and returns those that were sent. `enough` ends it at a response."""
+    """Sends queries from a namespace, and returns those that were sent. `enough` ends it at a response. `source` is the
+    address of one of several clients."""
     with socket_in(clients, socket.SOCK_DGRAM) as made:
+        if source:
+            made.bind((source, 0))
         made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
         made.connect((server, 53))
         made.setblocking(False)

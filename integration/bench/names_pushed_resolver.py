@@ -1,0 +1,81 @@
+"""A resolver that adds records about other names to its responses, and the judgement of a client that believes none."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from dnslib import CNAME, QTYPE, RR, SOA, A, DNSRecord
+
+from harness.net.namespaces import Namespace
+from harness.net.sockets import socket_in
+from harness.net.topology import RESOLVER
+
+FALSE_ADDRESS = "203.0.113.66"
+TTL_S = 1
+NO_DATA = SOA("ns.example.org", "nobody.example.org", (1, 3600, 600, 86400, TTL_S))
+
+
+class HostileResolver:
+    """Has the address of each name, or the name that an alias leads to, and a denial for each other type. Each response
+    has false addresses of all names of `targets`, in all its sections."""
+
+    def __init__(self, namespace: Namespace, truth: Mapping[str, str], targets: Sequence[str]) -> None:
+        self._truth, self._targets = truth, targets
+        self._socket = socket_in(namespace, socket.SOCK_DGRAM)
+        self._socket.bind((RESOLVER, 53))
+        self._socket.settimeout(0.1)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self.added = 0
+        """The responses so far with false addresses."""
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._over.set()
+        self._thread.join()
+        self._socket.close()
+
+    def _serve(self) -> None:
+        while not self._over.is_set():
+            with suppress(TimeoutError):
+                query, client = self._socket.recvfrom(4096)
+                self._socket.sendto(bytes(self._reply(DNSRecord.parse(query)).pack()), client)
+
+    def _reply(self, query: DNSRecord) -> DNSRecord:
+        reply = query.reply()
+        name = str(query.q.qname).lower().rstrip(".")
+        leads_to = self._truth[name]
+        if leads_to in self._truth:
+            reply.add_answer(RR(name, QTYPE.CNAME, rdata=CNAME(leads_to), ttl=TTL_S))
+        elif QTYPE[query.q.qtype] == "A":
+            reply.add_answer(RR(name, QTYPE.A, rdata=A(leads_to), ttl=TTL_S))
+        else:
+            reply.add_auth(RR("example.org", QTYPE.SOA, rdata=NO_DATA, ttl=TTL_S))
+            return reply
+        for target in self._targets:
+            if target != name:
+                for add in (reply.add_answer, reply.add_auth, reply.add_ar):
+                    add(RR(target, QTYPE.A, rdata=A(FALSE_ADDRESS), ttl=86400))
+        self.added += 1
+        return reply
+
+
+def addresses_of(message: DNSRecord) -> list[str]:
+    """Returns the addresses of the name in the question. Records of names that no alias leads to do not count."""
+    name = str(message.q.qname).lower()
+    for _ in range(len(message.rr) + 1):
+        own = [one for one in message.rr if str(one.rname).lower() == name]
+        found = [str(one.rdata) for one in own if one.rtype == QTYPE.A]
+        alias = next((str(one.rdata).lower() for one in own if one.rtype == QTYPE.CNAME), None)
+        if found or alias is None:
+            return sorted(found)
+        name = alias
+    return []
