@@ -1,9 +1,10 @@
 """A day in small at one remote: three clients visit sites, and visit them again after a night.
 
 Each visit looks up the name of a page. A round trip after its response it looks up the other names of the page, all at
-once. A browser does so when the page is there, which takes a round trip at least. The clients have addresses of their own, and begin at different sites. In the night both boxes are restarted, eight
-hours pass for the memory of the remote (`names_night`), and every name gets another address. A fifth of the names of the
-second day are new. The remote and the ground keep their folders, and with them what they know of each other.
+once. A browser does so when the page is there, which takes a round trip at least. The clients have addresses of their
+own, and begin at different sites. In the night both boxes are restarted, eight hours pass for the memory of the remote
+(`names_night`), and every name gets another address. A fifth of the names of the second day are new. The remote and the
+ground keep their folders, and with them what they know of each other.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def site_visit(line: Line, names: Sequence[str], client: str = CLIENT, page_s: f
 
 
 def check(day: Day, address: str) -> None:
-    """Raises if a name has another response, or if the first client at a site got one before it could cross the link."""
+    """Raises if a name has another response, or if the first client at a site got one without a round trip."""
     for one in day.every:
         if one.addresses != [address]:
             raise RuntimeError(f"a lookup has another response than the origin's: {one}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dnslib import DNSLabel
 
-from harness.clients.commands import Curl
+from harness.clients.commands import Answer, Curl
 from harness.net.namespaces import Namespace
 
 PATH = "/longhaul.names/push"
@@ -15,6 +15,8 @@ HOST = "lookups.pair.invalid"
 FIELD = "longhaul-lookup: 1"
 ANYWHERE = "203.0.113.80"
 """An address of the Internet. The remote takes connections to it."""
+OF_REMOTE = "127.0.0.1:8157"
+"""The listener by which the remote's own CoreDNS reaches the ground."""
 GROUND_HELLO = b"\x02h\x01"
 """The first frame of a ground."""
 A = 1
@@ -49,25 +51,40 @@ def used(client: int, name: str) -> bytes:
 
 def claims(page: str, names: Sequence[str]) -> bytes:
     """Returns a stream that says that many clients use these names after that of the page."""
-    uses = [used(client, name) for client in range(CLIENTS) for name in (page, *names)]
+    uses = [used(client, name) for client in range(CLIENTS) for name in (page, *names) if names]
     return hello(b"I am no remote!!", b"no token") + b"".join(uses)
 
 
-def reached(folder: Path, clients: Namespace, source: str, body: bytes) -> list[str]:
-    """Tries all ways to open the stream. Returns those by which the ground responded."""
+def attempts(folder: Path, clients: Namespace, source: str, body: bytes) -> dict[str, Answer]:
+    """Tries all ways to open the stream. Returns the response to each."""
     claimed = folder / "claims"
     claimed.write_bytes(body)
     curl = Curl(folder, clients, "--interface", source)
-    return [
-        way
-        for way, url, options in ways(claimed)
-        if curl.get(url, *options, timeout_s=5).body.startswith(GROUND_HELLO)
-    ]
+    return {way: curl.get(url, *options, timeout_s=5) for way, url, options in ways(claimed)}
+
+
+def opens(answer: Answer) -> bool:
+    """Returns true if the ground itself responded."""
+    return answer.body.startswith(GROUND_HELLO)
+
+
+def from_remote(folder: Path, remote: Namespace) -> Answer:
+    """Opens the stream where the remote itself does, which no client can reach."""
+    claimed = folder / "claims"
+    claimed.write_bytes(claims("", ()))
+    return Curl(folder, remote, "--http2-prior-knowledge").get(
+        f"http://{OF_REMOTE}{PATH}", *sends(claimed), timeout_s=5
+    )
+
+
+def sends(claimed: Path) -> list[str]:
+    """Returns the options of curl that send the frames in a file."""
+    return ["--request", "POST", "--header", "Content-Type: application/octet-stream", "--data-binary", f"@{claimed}"]
 
 
 def ways(claimed: Path) -> Iterator[tuple[str, str, list[str]]]:
     """Yields a name for each way, with its URL and curl's options."""
-    body = ["--request", "POST", "--header", "Content-Type: application/octet-stream", "--data-binary", f"@{claimed}"]
+    body = sends(claimed)
     own_field = ["--header", FIELD]
     versions = {"HTTP/1.1": [], "HTTP/2": ["--http2-prior-knowledge"]}
     for version, speaks in versions.items():

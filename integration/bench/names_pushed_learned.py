@@ -53,7 +53,7 @@ class NewRemote(LinkContender):
     title: str = "Longhaul, new remote"
     about: str = "Longhaul's pair with the files of `longhaul pair init`, a new remote, and a ground that stays."
     counts: Counts = field(default_factory=Counts)
-    """What the remote counted in the last load."""
+    """The counters of the remote after the last load."""
 
     @contextmanager
     def started(self, track: LinkTrack) -> Iterator[None]:  # noqa: ARG002 - each load starts its own
@@ -86,7 +86,7 @@ class Visit:
 
     @property
     def unused(self) -> float:
-        """The bytes of names that no client asked for, as a part of all bytes of the load."""
+        """The bytes of names that no client requested, as a part of all bytes of the load."""
         return (self.counts.pushed_bytes - self.counts.used_bytes) / self.run.bytes_down
 
 

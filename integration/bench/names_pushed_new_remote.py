@@ -1,10 +1,12 @@
 """A new remote at a ground that has learned, over a geostationary link: the first visit of each site by one client.
 
 Three clients of one remote visit all sites first. Then new remotes take its place at the running ground, one after the
-other. A visit is as in `names_pushed_days`. A ground learns from lookups that reach it, and a remote responds to the
-second client of a name from its memory. So the first new remote finds sites that one client taught, and the second one
-finds sites that two clients taught, which is what a learned site is. At the third one, the client needs no time for a
-page: it looks up the other names when it has the response to the first one.
+other. A visit is as in `names_pushed_days`.
+
+A ground learns from lookups that reach it, and a remote responds to the second client of a name from its memory. So the
+first new remote finds sites that one client taught. The second one finds sites that two clients taught, which are
+learned sites. At the third one, the client needs no time for a page. It looks up the other names when it has the
+response to the first one.
 """
 
 from __future__ import annotations
@@ -66,4 +68,3 @@ def first_visits(line: Line, both: Pair, sites: list[list[str]], page_s: float =
     if wrong:
         raise RuntimeError(f"{len(wrong)} lookups have another response than the origin's: {wrong[0]}")
     return Day([lookups], counts_of(both.remote) - before)
-

@@ -1,12 +1,12 @@
 """A hostile client and a hostile resolver, and what another remote then gets before it asks.
 
-The client sits behind a remote. It asks for the names of a page, each time followed by names of its own, from one
+The client sits behind a remote. It looks up the names of a page, each time followed by names of its own, from one
 address. Its queries have forged options, as if they belonged to other clients and streams. It also tries to open the
 ground's stream of names. The resolver adds false addresses of other names to each response. Meanwhile honest clients
-of three other remotes visit the page. Then a client of a new remote asks for the page alone.
+of three other remotes visit the page. Then a client of a new remote looks up the page alone.
 
 A name counts as poisoned if the new remote has another response than the resolver's own for it, or if only the hostile
-client asked for it and the new remote was sent it. The run fails without the names that the honest clients taught. In
+client looked it up and the new remote was sent it. The run fails without the names that the honest clients taught. In
 the end the hostile client attacks from a second remote, where it counts as a second client. A remote must be sent its
 names then, or the measure would see nothing.
 """
@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ from dnslib import EDNS0, DNSRecord, EDNSOption
 from bench import names_night
 from bench.names_pairs import pair_of_init
 from bench.names_pushed_days import several
-from bench.names_pushed_intruder import claims, reached
+from bench.names_pushed_ground import OPTION
+from bench.names_pushed_intruder import attempts, claims, from_remote, opens
 from bench.names_pushed_remotes import renew, restart, until_pushed, until_stream
 from bench.names_pushed_resolver import HostileResolver, addresses_of
 from harness.boxes.pair import Pair
@@ -45,7 +46,7 @@ FOLLOWING = [f"{word}.page.example.org" for word in ("img", "font", "ads", "cdn"
 POPULAR = "popular.example.org"
 """A name that does not follow the page. It comes with the popular ones, so that those have been sent."""
 BANK = "bank.example.com"
-"""A name that nobody asks for, and that the resolver adds to other responses."""
+"""A name that nobody looks up, and that the resolver adds to other responses."""
 OWN = [f"evil{number}.example.net" for number in range(8)]
 TRUTH = {
     **{name: f"203.0.113.{10 + number}" for number, name in enumerate([PAGE, *FOLLOWING, POPULAR, BANK, *OWN])},
@@ -56,7 +57,6 @@ ATTACKS, QUICK_ATTACKS = 4, 2
 """Rounds of the hostile client before a restart of its remote, and after it."""
 APART_S = 11.0
 """Lookups of one client within ten seconds belong together. The next round is another visit."""
-OPTION = 65031
 OPTION_BYTES = 13
 KINDS = ("A", "AAAA", "HTTPS")
 TIMEOUT_S = 5.0
@@ -76,7 +76,7 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
         both.remote.child.stop()
         restart(both)
         attack(line, rounds)
-        open_ways = reached(folder, line.clients, HOSTILE, claims(PAGE, OWN))
+        tried = attempts(folder, line.clients, HOSTILE, claims(PAGE, OWN))
         for _ in range(HONEST_REMOTES):
             renew(both)
             honest_visit(line)
@@ -86,6 +86,9 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
         poisoned = poisoned_names(sent, got)
         added = resolver.added
         control = sent_after_second_attack(line, both)
+        if not opens(from_remote(folder, line.near)):
+            raise RuntimeError("the remote itself cannot open the stream as the hostile client tries to")
+    open_ways = [way for way, answer in tried.items() if opens(answer)]
     print(f"sent to the new remote: {sorted(sent)}", flush=True)
     print(f"poisoned: {sorted(poisoned)}; streams opened by {open_ways}", flush=True)
     if not added:
@@ -93,12 +96,13 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
     return {"poisoned_names": len(poisoned), "push_streams_of_clients": len(open_ways)}, {
         "sent to the new remote": sorted(sent),
         "responses with false addresses": added,
+        "responses to attempts at the stream": {way: one.status or one.problem for way, one in tried.items()},
         "names of the hostile client that were sent after it had a second remote": control,
     }
 
 
 def attack(line: Line, rounds: int) -> None:
-    """Lets the hostile client ask for the page and its own names, as itself and with forged options."""
+    """Lets the hostile client look up the page and its own names, as itself and with forged options."""
     forged = random.Random(1)
     for number in range(rounds):
         if number:
@@ -117,7 +121,7 @@ def honest_visit(line: Line) -> None:
 
 
 def sent_to_victim(line: Line, both: Pair) -> dict[str, list[str]]:
-    """Lets a client of a new remote ask for the page alone. Returns the addresses of the other names in its memory."""
+    """Lets a client of a new remote look up the page alone. Returns the addresses of the other names in its memory."""
     renew(both)
     ask(line.clients, PAGE, CLIENT)
     until_pushed(both, len(FOLLOWING) + 1)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from dnslib import CNAME, QTYPE, RR, SOA, A, DNSRecord
+from dnslib import CNAME, QTYPE, RCODE, RR, SOA, A, DNSRecord
 
 from harness.net.namespaces import Namespace
 from harness.net.sockets import socket_in
@@ -51,17 +51,19 @@ class HostileResolver:
 
     def _reply(self, query: DNSRecord) -> DNSRecord:
         reply = query.reply()
-        name = str(query.q.qname).lower().rstrip(".")
-        leads_to = self._truth[name]
-        if leads_to in self._truth:
-            reply.add_answer(RR(name, QTYPE.CNAME, rdata=CNAME(leads_to), ttl=TTL_S))
-        elif QTYPE[query.q.qtype] == "A":
-            reply.add_answer(RR(name, QTYPE.A, rdata=A(leads_to), ttl=TTL_S))
-        else:
+        name, kind = str(query.q.qname).lower().rstrip("."), QTYPE[query.q.qtype]
+        if name not in self._truth:
+            reply.header.rcode = RCODE.NXDOMAIN
+        chain = [name]
+        while (leads_to := self._truth.get(chain[-1])) in self._truth:
+            reply.add_answer(RR(chain[-1], QTYPE.CNAME, rdata=CNAME(leads_to), ttl=TTL_S))
+            chain.append(leads_to)
+        if kind != "A" or leads_to is None:
             reply.add_auth(RR("example.org", QTYPE.SOA, rdata=NO_DATA, ttl=TTL_S))
             return reply
+        reply.add_answer(RR(chain[-1], QTYPE.A, rdata=A(leads_to), ttl=TTL_S))
         for target in self._targets:
-            if target != name:
+            if target not in chain:
                 for add in (reply.add_answer, reply.add_auth, reply.add_ar):
                     add(RR(target, QTYPE.A, rdata=A(FALSE_ADDRESS), ttl=86400))
         self.added += 1

@@ -97,6 +97,10 @@ BENCHES = {
         "(root) names that clients resolve at a box: lookups, their memory, first visits, and pages that break",
         "integration/bench", "names.py", (sys.executable, "names.py"),
     ),
+    "names-pushed": Bench(
+        "(root) DNS responses that a ground sends before clients ask: first visits, a day, attacks, memory, rate",
+        "integration/bench", "names_pushed.py", (sys.executable, "names_pushed.py"),
+    ),
     "bundling": Bench(
         "which objects of saved pages bundling sends, beside what Chromium requests",
         "integration/bench", "bundling.py", (sys.executable, "bundling.py"),
