@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,8 +16,6 @@ HOST = "lookups.pair.invalid"
 FIELD = "longhaul-lookup: 1"
 ANYWHERE = "203.0.113.80"
 """An address of the Internet. The remote takes connections to it."""
-OF_REMOTE = "127.0.0.1:8157"
-"""The listener by which the remote's own CoreDNS reaches the ground."""
 GROUND_HELLO = b"\x02h\x01"
 """The first frame of a ground."""
 A = 1
@@ -68,13 +67,13 @@ def opens(answer: Answer) -> bool:
     return answer.body.startswith(GROUND_HELLO)
 
 
-def from_remote(folder: Path, remote: Namespace) -> Answer:
-    """Opens the stream where the remote itself does, which no client can reach."""
+def from_remote(folder: Path, remote: Namespace, corefile: str) -> Answer:
+    """Opens the stream where the remote's own CoreDNS does, which no client can reach."""
     claimed = folder / "claims"
     claimed.write_bytes(claims("", ()))
-    return Curl(folder, remote, "--http2-prior-knowledge").get(
-        f"http://{OF_REMOTE}{PATH}", *sends(claimed), timeout_s=5
-    )
+    (listener,) = set(re.findall(r"^\s*pushed (\S+)$", corefile, re.MULTILINE))
+    curl = Curl(folder, remote, "--http2-prior-knowledge")
+    return curl.get(f"http://{listener}{PATH}", *sends(claimed), timeout_s=5)
 
 
 def sends(claimed: Path) -> list[str]:
