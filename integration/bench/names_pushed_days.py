@@ -89,9 +89,9 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
 
 
 @contextmanager
-def several(line: Line) -> Iterator[None]:
+def several(line: Line, clients: Sequence[str] = CLIENTS) -> Iterator[None]:
     """Gives the clients' namespace an address for each client. The namespace ends with the line."""
-    for address in CLIENTS[1:]:
+    for address in clients[1:]:
         line.clients.ip("address", "add", f"{address}/32", "dev", CLIENT_DEVICE)
     yield
 
