@@ -1,5 +1,7 @@
 //! A program, its folder and its origin.
 
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
@@ -60,7 +62,7 @@ impl Program {
         let mut program = Self { child, socket };
         wait("the program serves", || {
             assert!(program.ended().is_none(), "the program has ended");
-            std::os::unix::net::UnixStream::connect(&program.socket).is_ok()
+            UnixStream::connect(&program.socket).is_ok()
         });
         program
     }
@@ -83,7 +85,7 @@ impl Program {
 
     /// Returns true if the program has begun to end: it refuses connections at once, so that Envoy passes it by.
     pub(crate) fn refuses(&self) -> bool {
-        std::os::unix::net::UnixStream::connect(&self.socket).is_err()
+        UnixStream::connect(&self.socket).is_err()
     }
 
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
@@ -183,10 +185,20 @@ impl Bed {
         wait("a response is stored", || self.get(path, "cache-control: only-if-cached, max-stale").status() != 504);
     }
 
-    /// Waits until so many files are stored. Without that, a lookup may come just before the file, and the end of the request
-    /// that fetched it just before the next one.
+    /// Waits until so many files are stored and can be found. Without that, a lookup may come just before the file, and the
+    /// end of the request that fetched it just before the next one.
     pub(crate) fn keeps(&self, count: usize) {
-        wait(&format!("{count} files"), || self.files().len() == count);
+        wait(&format!("{count} files"), || self.files().len() == count && self.entries() >= count);
+    }
+
+    /// Returns the number of stored responses and markers that the program finds. A file is in its folder a moment before.
+    fn entries(&self) -> usize {
+        let mut metrics = UnixStream::connect(self.folder.path().join("objects-metrics.sock")).unwrap();
+        metrics.write_all(b"GET /metrics HTTP/1.1\r\nhost: objects\r\nconnection: close\r\n\r\n").unwrap();
+        let mut text = String::new();
+        metrics.read_to_string(&mut text).unwrap();
+        let entries = text.lines().find_map(|line| line.strip_prefix("longhaul_objects_entries "));
+        entries.unwrap_or_else(|| panic!("no entries in {text}")).trim().parse().unwrap()
     }
 
     /// Waits for the origin's requests for a path.
