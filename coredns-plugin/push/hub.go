@@ -206,6 +206,11 @@ func (h *hub) next(s *session, popular []followers.Following) (names []followers
 	// A response has about 100 bytes.
 	room := max(1, s.ahead/100)
 	for _, name := range popular {
+		// Once in the time that the remote keeps a response. A denial ends sooner, and is not sent again and again.
+		sent := wire.Question{Name: name.Name}
+		if h.remotes.has(s.remote, sent, h.now()) {
+			continue
+		}
 		lacks := 0
 		for qtype, bit := range typeOf {
 			if name.Types&bit != 0 && !h.remotes.has(s.remote, wire.Question{Name: name.Name, Type: qtype}, h.now()) {
@@ -216,6 +221,7 @@ func (h *hub) next(s *session, popular []followers.Following) (names []followers
 			continue
 		}
 		names = append(names, name)
+		h.remotes.set(s.remote, sent, h.now().Add(s.hello.Keeps), h.now())
 		if room -= lacks; room <= 0 {
 			break
 		}

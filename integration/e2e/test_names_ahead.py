@@ -121,6 +121,11 @@ def test_explain_and_status_say_where_names_are_from(bed: PairBed) -> None:
     status = command_in(bed, "status", "--state", bed.pair.remote.state)
     assert "1 pushed by the ground" in status, status
     assert "bytes of responses came before they were asked" in status, status
+    ground = bed.pair.ground
+    sent = parse_metrics(ground.page(COREDNS))['coredns_push_responses_total{reason="follows"}']
+    assert sent >= len(OTHERS)
+    status = bed.line.gateway.run(built("longhaul"), "status", "--state", ground.state, check=False).stdout
+    assert "bytes of responses sent to remotes before they asked" in status, status
 
 
 def command_in(bed: PairBed, *words: str | Path) -> str:

@@ -225,6 +225,9 @@ fn origins(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) 
     if let Role::Ground(_) = settings.role {
         out.line(0, "# Remotes send lookups as streams, too.");
         open_also(out, &context.resolver.into(), &format!(" grpc://.:{}", context.lookups.port()), context);
+        if let Some(socket) = context.metrics.filter(|_| settings.counts_dns()) {
+            out.line(1, &format!("metrics_socket {}", quoted(&socket.display().to_string())));
+        }
         if settings.dns.push {
             push(out, settings, context);
         }

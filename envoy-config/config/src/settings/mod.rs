@@ -134,6 +134,12 @@ impl Settings {
         reached.map(|address| Host::Address(*address).authority(self.listen.http.port(), 80)).collect()
     }
 
+    /// Returns true if CoreDNS counts what it does for clients or for remotes.
+    #[must_use]
+    pub fn counts_dns(&self) -> bool {
+        self.listen.dns.is_some() || matches!(self.role, Role::Ground(_)) && self.dns.push
+    }
+
     /// Returns the proxy's own https authorities that have a certificate: names or addresses, with the port if it is not
     /// 443. Clients reach each over one of `families`. A name leads to every address of the proxy.
     pub fn https_authorities(&self, families: &[Family]) -> Vec<String> {

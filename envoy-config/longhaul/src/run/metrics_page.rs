@@ -34,7 +34,7 @@ pub(super) struct MetricsServer {
 #[derive(Debug, Clone, Default)]
 struct Facts {
     /// True if CoreDNS counts the queries of clients.
-    serves_dns: bool,
+    counts_dns: bool,
     /// True if longhaul-objects caches objects.
     caches_objects: bool,
     /// The process of Envoy.
@@ -59,7 +59,7 @@ impl MetricsServer {
     /// those that stand. Call it often.
     pub(super) fn tend(&mut self, settings: &Settings, envoy: Option<u32>, problems: Vec<ProblemKind>) {
         let caches_objects = settings.cache.is_on_disk();
-        let facts = Facts { serves_dns: settings.listen.dns.is_some(), caches_objects, envoy, problems };
+        let facts = Facts { counts_dns: settings.counts_dns(), caches_objects, envoy, problems };
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
         if let Some(socket) = self.server.tend(settings.listen.metrics, own_names(settings), &self.pages) {
             say(Level::Info, &format!("the metrics are at http://{socket}{PATH}"));
@@ -79,7 +79,7 @@ impl MetricsServer {
 
 fn exposition(admin: &Endpoint, dns: &Endpoint, objects: Option<&Endpoint>, facts: &Facts) -> String {
     let mut programs = vec![("envoy", admin.page("/stats/prometheus").ok())];
-    if facts.serves_dns {
+    if facts.counts_dns {
         programs.push(("coredns", dns.page(PATH).ok()));
     }
     if let Some(objects) = objects.filter(|_| facts.caches_objects) {
@@ -118,7 +118,7 @@ mod tests {
     fn a_program_that_does_not_respond_is_counted_as_down() {
         let nobody = Endpoint::Unix("/nonexistent/admin.sock".into());
         let problems = vec![ProblemKind::ProgramDown];
-        let facts = Facts { serves_dns: true, caches_objects: true, envoy: Some(std::process::id()), problems };
+        let facts = Facts { counts_dns: true, caches_objects: true, envoy: Some(std::process::id()), problems };
         let page = exposition(&nobody, &nobody, Some(&nobody), &facts);
         assert!(page.contains("\nlonghaul_problem{kind=\"program_down\"} 1\n"), "{page}");
         assert!(page.contains("\nlonghaul_problem{kind=\"link_silent\"} 0\n"), "{page}");

@@ -142,7 +142,7 @@ pub struct Sockets {
     pub dns: Option<longhaul_config::Sockets>,
     /// Envoy's admin interface.
     pub admin: Endpoint,
-    /// CoreDNS's own metrics. None if `listen.dns` is off, and from a run of an earlier version.
+    /// CoreDNS's own metrics. None if it counts nothing, and from a run of an earlier version.
     #[serde(default)]
     pub dns_metrics: Option<Endpoint>,
     /// The counters of longhaul-objects. None if it does not run, and from a run of an earlier version.
@@ -182,7 +182,7 @@ impl Sockets {
             tls: listen.tls.clone(),
             dns: listen.dns.clone(),
             admin: Endpoint::Unix(admin),
-            dns_metrics: listen.dns.as_ref().map(|_| Endpoint::Unix(dns_metrics)),
+            dns_metrics: settings.counts_dns().then_some(Endpoint::Unix(dns_metrics)),
             objects_metrics: None,
             metrics: None,
             status: None,

@@ -377,7 +377,7 @@ impl Status {
             self.counted_by_envoy(scrape);
             self.counted_by_objects(scrape, scrape);
         }
-        if self.listen.dns.is_none() {
+        if self.listen.dns.is_none() && self.listen.dns_metrics.is_none() {
             self.coredns.up = self.coredns.pid.is_some();
         } else if up("coredns") {
             self.counted_by_coredns(scrape, lists_names);
@@ -386,8 +386,8 @@ impl Status {
 
     fn ask_coredns(&mut self, lists_names: bool) {
         // A run of an earlier version has its metrics at `listen.metrics`.
-        let earlier = || self.listen.metrics.map(Endpoint::Tcp);
-        let Some(metrics) = self.listen.dns.as_ref().and(self.listen.dns_metrics.clone().or_else(earlier)) else {
+        let earlier = || self.listen.dns.as_ref().and(self.listen.metrics.map(Endpoint::Tcp));
+        let Some(metrics) = self.listen.dns_metrics.clone().or_else(earlier) else {
             // Without metrics, only the process of CoreDNS is visible.
             self.coredns.up = self.coredns.pid.is_some();
             return;

@@ -48,7 +48,6 @@ pub(crate) struct Pair {
 
 /// The end of the link beside the clients.
 #[derive(Debug, Serialize)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 struct RemoteEnd {
     /// The grounds.
     ground: Target,
