@@ -7,11 +7,8 @@ Chromium and dnsperf. The first run builds the CoreDNS of an earlier commit.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -41,16 +38,7 @@ MODULES = {
 TARGETS = [target for module in MODULES.values() for target in module.TARGETS]
 
 
-def part(module: ModuleType) -> parts.Part:
-    """Returns the part that a module measures."""
-
-    def measure(folder: Path, options: argparse.Namespace) -> tuple[parts.Figures, Any]:
-        return module.measure(folder, quick=options.quick)
-
-    return measure
-
-
-PARTS = {name: part(module) for name, module in MODULES.items()}
+PARTS = {name: parts.of_module(module) for name, module in MODULES.items()}
 
 
 def ready() -> None:

@@ -2,54 +2,33 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from types import TracebackType
-from typing import Self
 
 from dnslib import CNAME, QTYPE, RCODE, RR, SOA, A, DNSRecord
 
 from harness.net.namespaces import Namespace
-from harness.net.sockets import socket_in
 from harness.net.topology import RESOLVER
+from harness.origins.name_server import NameServer
 
 FALSE_ADDRESS = "203.0.113.66"
 TTL_S = 1
 NO_DATA = SOA("ns.example.org", "nobody.example.org", (1, 3600, 600, 86400, TTL_S))
 
 
-class HostileResolver:
+class HostileResolver(NameServer):
     """Has the address of each name, or the name that an alias leads to, and a denial for each other type. Each response
     has false addresses of all names of `targets`, in all its sections."""
 
     def __init__(self, namespace: Namespace, truth: Mapping[str, str], targets: Sequence[str]) -> None:
+        super().__init__(lambda *_: None, address=RESOLVER, port=53, ttl=TTL_S, namespace=namespace)
         self._truth, self._targets = truth, targets
-        self._socket = socket_in(namespace, socket.SOCK_DGRAM)
-        self._socket.bind((RESOLVER, 53))
-        self._socket.settimeout(0.1)
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._serve, daemon=True)
         self.added = 0
         """The responses so far with false addresses."""
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
+    def _reply(self, query: DNSRecord) -> bytes:
+        return bytes(self._message(query).pack())
 
-    def __exit__(self, kind: type | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self._over.set()
-        self._thread.join()
-        self._socket.close()
-
-    def _serve(self) -> None:
-        while not self._over.is_set():
-            with suppress(TimeoutError):
-                query, client = self._socket.recvfrom(4096)
-                self._socket.sendto(bytes(self._reply(DNSRecord.parse(query)).pack()), client)
-
-    def _reply(self, query: DNSRecord) -> DNSRecord:
+    def _message(self, query: DNSRecord) -> DNSRecord:
         reply = query.reply()
         name, kind = str(query.q.qname).lower().rstrip("."), QTYPE[query.q.qtype]
         if name not in self._truth:

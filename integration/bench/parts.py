@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from harness.host.artifacts import Missing, scratch
@@ -20,6 +21,15 @@ from harness.results.provenance import built_commit
 Figures = dict[str, float | None]
 Part = Callable[[Path, argparse.Namespace], tuple[Figures, Any]]
 """Measures in a folder. Returns its figures and the details behind them."""
+
+
+def of_module(module: ModuleType) -> Part:
+    """Returns the part that a module measures."""
+
+    def measure(folder: Path, options: argparse.Namespace) -> tuple[Figures, Any]:
+        return module.measure(folder, quick=options.quick)
+
+    return measure
 
 
 def parser(bench: str, about: str | None, parts: Iterable[str]) -> argparse.ArgumentParser:

@@ -11,6 +11,9 @@ from typing import Self
 
 from dnslib import QTYPE, RCODE, RR, A, DNSRecord
 
+from harness.net.namespaces import Namespace
+from harness.net.sockets import socket_in
+
 Response = list[str] | str | None
 """IPv4 addresses, the name of a code such as SERVFAIL, or no response at all."""
 
@@ -20,10 +23,17 @@ class NameServer:
     queries alone."""
 
     def __init__(
-        self, respond: Callable[[str, str], Response], *, address: str = "127.0.0.1", port: int = 0, ttl: int = 1
+        self,
+        respond: Callable[[str, str], Response],
+        *,
+        address: str = "127.0.0.1",
+        port: int = 0,
+        ttl: int = 1,
+        namespace: Namespace | None = None,
     ) -> None:
         self._respond, self._ttl = respond, ttl
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        datagrams = socket.SOCK_DGRAM
+        self._socket = socket_in(namespace, datagrams) if namespace else socket.socket(socket.AF_INET, datagrams)
         self._socket.bind((address, port))
         self._socket.settimeout(0.1)
         self._over = threading.Event()
