@@ -42,7 +42,7 @@ func (a announcement) portOf(alpn string) uint16 {
 	return 0
 }
 
-// designation returns the response to a query for the encrypted servers, nil if it is none of ours. Once no certificate is
+// designation returns the response to a query for the encrypted servers, nil for any other query. Once no certificate is
 // valid, the servers have no designation, and clients stay with the port that they have.
 func (e *Encrypted) designation(r *dns.Msg) *dns.Msg {
 	if r.Opcode != dns.OpcodeQuery || len(r.Question) != 1 || r.Question[0].Qclass != dns.ClassINET || r.Question[0].Qtype != dns.TypeSVCB {

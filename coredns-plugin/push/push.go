@@ -95,8 +95,11 @@ func hasUntil(m *dns.Msg, keeps time.Duration, now time.Time) time.Time {
 func lean(m *dns.Msg) *dns.Msg {
 	out := *m
 	out.Answer, out.Ns, out.Extra = judge.Chain(m), nil, nil
+	if judge.Answers(&out) {
+		return &out
+	}
 	for _, rr := range m.Ns {
-		if soa, ok := rr.(*dns.SOA); ok && !judge.Answers(m) {
+		if soa, ok := rr.(*dns.SOA); ok {
 			out.Ns = []dns.RR{soa}
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// take keeps a response that the ground sent unasked. What the ground had from a resolver may hold anything, so only the records
-// about the name in its question are kept, and never in place of a response that is fresh.
+// take keeps a response that the ground sent unasked. A resolver may have put anything into it. So the
+// records about the name in its question are kept, and no others. A fresh response stays.
 func (h *Remember) take(m *dns.Msg) {
 	// As it came, and as it is kept.
 	m.Compress = true

@@ -2,9 +2,7 @@ package followers
 
 import (
 	"encoding/gob"
-	"errors"
 	"fmt"
-	"io"
 	"time"
 )
 
@@ -50,7 +48,7 @@ func (t *Table) Write(out *gob.Encoder) error {
 func Read(in *gob.Decoder, limit int, now time.Time) (*Table, error) {
 	var s saved
 	if err := in.Decode(&s); err != nil {
-		return nil, unexpected(err)
+		return nil, err
 	}
 	t := New(limit, now)
 	if decayed := time.Unix(s.Decayed, 0); decayed.Before(now) {
@@ -80,11 +78,4 @@ func Read(in *gob.Decoder, limit int, now time.Time) (*Table, error) {
 	}
 	t.prepare(now)
 	return t, nil
-}
-
-func unexpected(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

@@ -4,11 +4,16 @@
 // A remote opens one stream: a POST whose body and response are frames, as long as both ends run. A frame is its length (a
 // varint), a byte for its kind, and the rest. An end ignores kinds that it does not know, so that later releases may add some.
 //
-//	remote to ground   hello   what remote this is, and how long it remembers
-//	                   period  clients have other hashes from now on
-//	                   used    a client asked for a name that was sent before
-//	ground to remote   hello   this ground sends names
-//	                   answer  a response in DNS's wire format
+// Frames to the ground:
+//
+//	hello   the identifier of the remote, and how long it remembers.
+//	period  From now on, clients have other hashes.
+//	used    A client used a response that was sent before.
+//
+// Frames to the remote:
+//
+//	hello   This ground sends names.
+//	answer  a response in DNS's wire format.
 package wire
 
 import (
@@ -24,7 +29,7 @@ import (
 )
 
 const (
-	// Path and Method are those of the stream. Envoy routes by them.
+	// Path is that of the stream. Envoy routes by it.
 	Path = "/longhaul.names/push"
 	// Version is that of the frames. An end with another one says so in its hello, and the stream ends.
 	Version = 1
