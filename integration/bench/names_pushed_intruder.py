@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -67,13 +66,13 @@ def opens(answer: Answer) -> bool:
     return answer.body.startswith(GROUND_HELLO)
 
 
-def from_remote(folder: Path, remote: Namespace, corefile: str) -> Answer:
+def from_remote(folder: Path, remote: Namespace, state: Path) -> Answer:
     """Opens the stream where the remote's own CoreDNS does, which no client can reach."""
     claimed = folder / "claims"
     claimed.write_bytes(claims("", ()))
-    (listener,) = set(re.findall(r"^\s*pushed (\S+)$", corefile, re.MULTILINE))
-    curl = Curl(folder, remote, "--http2-prior-knowledge")
-    return curl.get(f"http://{listener}{PATH}", *sends(claimed), timeout_s=5)
+    (listener,) = state.rglob("pushed.sock")
+    curl = Curl(folder, remote, "--http2-prior-knowledge", "--unix-socket", str(listener))
+    return curl.get(f"http://{HOST}{PATH}", *sends(claimed), timeout_s=5)
 
 
 def sends(claimed: Path) -> list[str]:

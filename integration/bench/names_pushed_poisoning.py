@@ -86,7 +86,7 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
         poisoned = poisoned_names(sent, got)
         added = resolver.added
         control = sent_after_second_attack(line, both)
-        if not opens(from_remote(folder, line.near, corefile_of(both.remote.state))):
+        if not opens(from_remote(folder, line.near, both.remote.state)):
             raise RuntimeError("the remote itself cannot open the stream as the hostile client tries to")
     open_ways = [way for way, answer in tried.items() if opens(answer)]
     print(f"sent to the new remote: {sorted(sent)}", flush=True)
@@ -160,12 +160,6 @@ def true_addresses(name: str) -> list[str]:
     while name in TRUTH:
         name = TRUTH[name]
     return [name]
-
-
-def corefile_of(state: Path) -> str:
-    """Returns the Corefile of a running remote."""
-    (corefile,) = state.rglob("Corefile")
-    return corefile.read_text()
 
 
 def memory_of(state: Path) -> dict[str, list[str]]:

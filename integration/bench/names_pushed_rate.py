@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import re
 import shutil
-import socket
 import statistics
 import subprocess
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,7 +53,6 @@ COREFILE = """.:{port} {{
     }}
 }}
 """
-CHUNK = 16 << 10
 
 
 @dataclass
@@ -84,14 +81,12 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
     queries.write_text("".join(f"host{number}.site{number % 97}.example.org A\n" for number in range(NAMES)))
     with ExitStack() as stack:
         ground = stack.enter_context(Ground(folder))
-        relayed = stack.enter_context(relay(ground.socket))
-        (nobody,) = free_ports(1)
         contenders = [
             stack.enter_context(started(folder, name, path, ground.port, pushed))
             for name, path, pushed in (
                 (BEFORE, program, ""),
-                (CLOSED, built("coredns"), f"pushed 127.0.0.1:{nobody}"),
-                (STREAM, built("coredns"), f"pushed 127.0.0.1:{relayed}"),
+                (CLOSED, built("coredns"), f"pushed {folder / 'nobody.sock'}"),
+                (STREAM, built("coredns"), f"pushed {ground.socket}"),
             )
         ]
         streaming = contenders[-1]
@@ -154,34 +149,6 @@ def dnsperf(one: Contender, queries: Path, *options: str) -> float:
     if found["Queries lost"]:
         raise RuntimeError(f"{one.name} lost {found['Queries lost']:.0f} queries")
     return found["Queries per second"]
-
-
-@contextmanager
-def relay(to: Path) -> Iterator[int]:
-    """Passes TCP connections on to a Unix socket. Returns the port."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=_accept, args=(listener, to), daemon=True).start()
-        yield listener.getsockname()[1]
-        listener.shutdown(socket.SHUT_RDWR)
-
-
-def _accept(listener: socket.socket, to: Path) -> None:
-    with suppress(OSError):
-        while True:
-            near, _ = listener.accept()
-            far = socket.socket(socket.AF_UNIX)
-            far.connect(str(to))
-            for ends in ((near, far), (far, near)):
-                threading.Thread(target=_copy, args=ends, daemon=True).start()
-
-
-def _copy(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(CHUNK):
-            target.sendall(data)
-    for one in (source, target):
-        with suppress(OSError):
-            one.shutdown(socket.SHUT_RDWR)
 
 
 def rows(contenders: Sequence[Contender]) -> str:
