@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.lab.neighbours import BULK, CLIENTS, SERVERS, NeighbourBed, neighbour_bed
+from harness.boxes.pair import REMOTE_NAME
+from harness.host.waiting import wait_for
+from harness.lab.neighbours import BULK, CLIENTS, OTHER, OTHER_CLIENTS, SERVERS, NeighbourBed, neighbour_bed
 
 LINK = {"down.rate_bps": "4000000", "up.rate_bps": "1000000", "down.delay_ms": "150", "up.delay_ms": "150"}
 STATED = {"rtt": "300ms", "down": "4mbit", "up": "1mbit"}
@@ -68,3 +70,30 @@ def test_without_shares_the_greedy_client_has_most_of_the_link(
         assert "longhaul.names_clients" not in bed.running.remote.admin("/runtime")
         got = bed.shares([16, 1, 1, 1], 14, skip_s=5, tls=True)
     assert got[0] > 0.5 * sum(got), got
+
+
+@pytest.mark.parametrize("rtt", ["300ms", "1500ms"], ids=["streams of the pipe", "connections"])
+def test_each_remote_of_a_ground_shares_a_link_of_its_own(
+    rtt: str,
+    root_bed: None,  # noqa: ARG001 - order of set-up
+    tmp_path: Path,
+) -> None:
+    """The emulated link is as fast as both stated links together, with room for the headers."""
+    stated = {"rtt": rtt, "down": "1500kbit", "up": "500kbit"}
+    seconds, skip_s = 14, 5
+    with neighbour_bed(tmp_path, "fair", link=LINK, stated=stated, second_remote=True) as bed:
+        bulk = {"do": "bulk", "host": BULK, "to": SERVERS[BULK], "seconds": seconds, "skip_s": skip_s}
+        ways = [(CLIENTS[0], 6, True), (CLIENTS[1], 1, True), (OTHER_CLIENTS[0], 2, False), (OTHER_CLIENTS[1], 1, True)]
+        jobs = [bulk | {"from": address, "streams": streams, "tls": tls} for address, streams, tls in ways]
+        got = [one["bytes"] for one in bed.load(*jobs)]
+
+
+        def names() -> set[str]:
+            requests = bed.running.ground.requests()
+            return {one["remote"] for one in requests if one.get("hop") == "tunnel" and "www" in one["authority"]}
+
+        wait_for("the lines of both remotes", lambda: names() == {REMOTE_NAME, OTHER}, timeout_s=30)
+    limit = 1.5e6 / 8 * (seconds - skip_s)
+    for mine in (got[:2], got[2:]):
+        assert 0.55 * limit < sum(mine) < limit, got
+        assert min(mine) > 0.33 * sum(mine), got

@@ -40,6 +40,12 @@ pub(crate) enum PeerNameError {
 }
 
 impl PeerName {
+    /// Returns true if no other end can have this name.
+    #[must_use]
+    pub fn is_one(&self) -> bool {
+        matches!(self, Self::Exact(_) | Self::Spiffe { is_prefix: false, .. })
+    }
+
     /// Parses a name as it stands in a configuration file.
     ///
     /// # Errors

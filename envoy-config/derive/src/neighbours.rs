@@ -31,7 +31,8 @@ const LEAST_KIB: u32 = 4;
 pub enum Neighbours {
     /// Each client has an equal share of both directions.
     Fair {
-        /// The limit of what comes down, at the ground. None: the link is too slow for a limit in whole KiB a second.
+        /// The limit of what comes down to each remote, at the ground. None: the link is too slow for a limit in whole KiB
+        /// a second.
         down: Option<Limit>,
         /// The limit of what goes up, at the remote. None as for `down`.
         up: Option<Limit>,
@@ -58,8 +59,8 @@ pub enum Unshared {
     Off,
     /// A single box does not see what bypasses it, and has no box at the other end of the link.
     Edge,
-    /// A ground whose remotes have no list of names cannot tell their links apart.
-    SeveralRemotes,
+    /// A pattern stands for remotes that nobody has named, and each has a link of its own.
+    RemotesByPattern,
 }
 
 impl Unshared {
@@ -69,7 +70,7 @@ impl Unshared {
         match self {
             Self::Off => "`link.fill` is off; `fill: auto` gives each client an equal share of the link",
             Self::Edge => "one box cannot limit what bypasses it; use `cake` or `fq_codel` on the link's device",
-            Self::SeveralRemotes => "`split.peer` names several remotes, and each has a link of its own",
+            Self::RemotesByPattern => "`split.peer` has a pattern; list the remotes, because each has a link of its own",
         }
     }
 }
@@ -80,8 +81,8 @@ impl Neighbours {
         let percent = match (link.fill, &settings.role) {
             (Fill::Off, _) => return Self::Unshared(Unshared::Off),
             (_, Role::Edge) => return Self::Unshared(Unshared::Edge),
-            (_, Role::Ground(ground)) if !matches!(ground.remotes.as_slice(), [PeerName::Exact(_)]) => {
-                return Self::Unshared(Unshared::SeveralRemotes);
+            (_, Role::Ground(ground)) if !ground.remotes.iter().all(PeerName::is_one) => {
+                return Self::Unshared(Unshared::RemotesByPattern);
             }
             (Fill::Auto, _) => AUTO_PERCENT,
             (Fill::Percent(percent), _) => u32::from(percent),

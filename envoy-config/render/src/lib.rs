@@ -11,6 +11,7 @@
 //! | `cds.yaml` | clusters | `upstream.map`, resolvers, transport |
 //! | `rds/*.yaml` | routes | `upstream.map`, `tls.acme`, `proxy.secure_names` with `tls.acme` |
 //! | `ecds/guard.yaml` | what must not be reached | `upstream.ports`, `upstream.allow_private`, addresses |
+//! | `ecds/share*.yaml` | the shares of the links of several remotes | the names of remotes |
 //! | `ecds/NAME.yaml` | a position of a filter in [`FILTERS`], and its configuration | the settings that the configuration holds, a new module |
 //! | `objects.json` | the configuration of `longhaul-objects` | `cache.dir`, `cache.size`, `cache.plain_fields`, `cache.groups` |
 //! | `images.json` | the configuration of `longhaul-images` | `page.images`, `limits.image_*` |
@@ -99,6 +100,9 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
         if !tree.modules.contains(&copy) {
             tree.copy(copy);
         }
+    }
+    for name in view.shares_in_files() {
+        tree.put(format!("ecds/{name}.yaml"), engine.render_with("ecds_share.yaml", &view, "share_name", name)?);
     }
     tree.put("lds.yaml", engine.render("lds.yaml", &view)?);
     tree.put("bootstrap.yaml", engine.render("bootstrap.yaml", &view)?);

@@ -95,12 +95,7 @@ class Pair:
 
     def until_names_cross(self) -> None:
         """Waits until both ends agree that the remote names its clients to the ground."""
-
-        def agreed() -> bool:
-            entries = json.loads(self.remote.admin("/runtime"))["entries"]
-            return entries.get("longhaul.names_clients", {}).get("final_value") == "100"
-
-        wait_for("the agreement about names of clients", agreed, timeout_s=60, interval_s=0.2)
+        until_names_cross(self.remote)
 
     @contextmanager
     def without_ground(self) -> Iterator[None]:
@@ -130,20 +125,34 @@ class Pair:
         return total
 
 
+def until_names_cross(remote: Pep) -> None:
+    """Waits until a remote and its ground agree that the remote names its clients."""
+
+    def agreed() -> bool:
+        entries = json.loads(remote.admin("/runtime"))["entries"]
+        return entries.get("longhaul.names_clients", {}).get("final_value") == "100"
+
+    wait_for("the agreement about names of clients", agreed, timeout_s=60, interval_s=0.2)
+
+
 def identities(folder: Path, ground_host: str) -> tuple[dict[str, str], dict[str, str]]:
     """Returns cert, key and ca of the remote and of the ground, made as an operator makes them. The ground's
     certificate is for the host that the remote dials."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    done = command("pair", "init", REMOTE_NAME, f"{ground_host}:{PIPE_PORT}", "--dir", folder / "pair")
-    assert done.returncode == 0, done.stderr
-    # Both ends share one file of authorities, so that a test changes both at once.
-    ca = str(folder / "pair" / "pair-ca.pem")
-    remote, ground = (
-        {key: str(folder / "pair" / end / f"{end}.{suffix}") for key, suffix in (("cert", "pem"), ("key", "key"))}
-        for end in (REMOTE_NAME, "ground")
-    )
-    return remote | {"ca": ca}, ground | {"ca": ca}
+    return identity_of(REMOTE_NAME, folder, ground_host), identity_of("ground", folder, ground_host)
+
+
+def identity_of(end: str, folder: Path, ground_host: str) -> dict[str, str]:
+    """Returns cert, key and ca of the ground or of a remote, which are made if they do not exist."""
+    home = folder / "pair"
+    if not (home / end).exists():
+        remote = REMOTE_NAME if end == "ground" else end
+        done = command("pair", "init", remote, f"{ground_host}:{PIPE_PORT}", "--dir", home)
+        assert done.returncode == 0, done.stderr
+    # All ends share one file of authorities, so that a test changes all at once.
+    files = {key: str(home / end / f"{end}.{suffix}") for key, suffix in (("cert", "pem"), ("key", "key"))}
+    return files | {"ca": str(home / "pair-ca.pem")}
 
 
 def ground_host(ends: Ends, *, transport: str = "h2", **_: Any) -> str:
@@ -179,9 +188,11 @@ def ground_config(
     *,
     transport: str = "h2",
     ground_packs: bool = True,
+    others: Sequence[str] = (),
     **_: Any,
 ) -> dict:
-    """longhaul.yaml of the end on the wired side. It takes the keys of `split` that both ends share."""
+    """longhaul.yaml of the end on the wired side. It takes the keys of `split` that both ends share, and
+    the names of other remotes."""
     return {
         "role": "ground",
         "link": link,
@@ -189,7 +200,7 @@ def ground_config(
         "cache": {"dir": str(folder / "cache"), "size": "64mib"},
         "split": {
             "listen": f"{ends.far_address}:{PIPE_PORT}",
-            "peer": [REMOTE_NAME],
+            "peer": [REMOTE_NAME, *others],
             "transport": transport,
             "pack_headers": ground_packs,
             **identity,
@@ -219,7 +230,7 @@ def write_pair(
 ) -> Files:
     """Writes the files of both ends. The remote resolves the names of `steered` at once. `page` is that section of both
     files. `compress` is that of the ground. `split` changes keys of the remote. `ground_packs` is the ground's own
-    `pack_headers`. The roles in `older` run an earlier version, which refuses keys that it does not know."""
+    `pack_headers`, and `others` are further remotes that it accepts. The roles in `older` run an earlier version, which refuses keys that it does not know."""
     homes = {role: folder / role for role in ("remote", "ground")}
     for home in homes.values():
         home.mkdir(parents=True, exist_ok=True)
@@ -229,7 +240,8 @@ def write_pair(
     far_link, near_link = (known if role in older else link for role in ("ground", "remote"))
     far_config = ground_config(homes["ground"], ends, ground_identity, far_link, **split) | both
     far_config |= {"compress": compress} if compress else {}
-    split.pop("ground_packs", None)
+    for key in ("ground_packs", "others"):
+        split.pop(key, None)
     near_config = remote_config(ends, remote_identity, near_link, **split) | both
     # A list without a name is refused.
     near_config |= {} if steered else {"dns": {}}

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.boxes.pair import FAIR, REDIRECTS, Ends, Pair, pair
+from harness.boxes.pair import FAIR, PIPE_PORT, REDIRECTS, Ends, Pair, identity_of, pair, until_names_cross
+from harness.boxes.pep import Pep, write_config
 from harness.host.processes import Child
 from harness.net.authority import Authority
 from harness.net.topology import CLIENT, CLIENT_DEVICE, RESOLVER
@@ -29,6 +30,12 @@ CLIENTS = [CLIENT, *(f"192.0.2.{number}" for number in range(3, 9))]
 SERVERS = {f"www{number}.example.org": f"203.0.113.{210 + number}" for number in range(7)}
 """The hosts of the pages. The last one has the downloads."""
 BULK = "www6.example.org"
+OTHER = "other.example"
+"""A second remote of the ground."""
+OTHER_CLIENTS = CLIENTS[-2:]
+"""Its clients, if it runs."""
+OTHER_PORTS = {80: 8081, 443: 8444}
+"""Where it takes their connections."""
 
 
 def light_page(fresh: str) -> dict[str, Any]:
@@ -47,6 +54,8 @@ class NeighbourBed:
     line: Line
     way: str
     pair: Pair | None
+    other: Pep | None = None
+    """The second remote."""
 
     @property
     def running(self) -> Pair:
@@ -90,9 +99,11 @@ def neighbour_bed(
     *,
     link: dict[str, str] | None = None,
     stated: dict[str, str] | None = None,
+    second_remote: bool = False,
     **split: Any,
 ) -> Iterator[NeighbourBed]:
-    """Sets up the bed. `link` changes the emulated link, and `stated` is `link:` of both boxes where it differs."""
+    """Sets up the bed. `link` changes the emulated link, and `stated` is `link:` of all boxes where it differs. A second
+    remote stands beside the first one, and takes the connections of `OTHER_CLIENTS`."""
     assert way in WAYS, way
     authority = Authority(folder)
     records = {name: [address] for name, address in SERVERS.items()}
@@ -107,13 +118,37 @@ def neighbour_bed(
         child = Child(line.internet.inside(serve), folder / "server.log")
         stack.callback(child.stop)
         child.wait_for_output("ready")
-        both = None
+        both = other = None
         if way != "direct":
             setting = (stated or links.link(profile).setting) | ({"fill": "off"} if way == "unshared" else FAIR)
             ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
+            split |= {"others": [OTHER]} if second_remote else {}
             both = stack.enter_context(pair(folder, ends, setting, steered=["listed.example.org"], **split))
-            stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
+            theirs = [
+                f"ip saddr {address} tcp dport {port} redirect to :{own}"
+                for address in OTHER_CLIENTS if second_remote for port, own in OTHER_PORTS.items()
+            ]  # fmt: skip
+            stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *theirs, *REDIRECTS)))
             both.until_piped()
+            other = stack.enter_context(other_remote(folder, line, setting)) if second_remote else None
             if way == "fair":
                 both.until_names_cross()
-        yield NeighbourBed(line, way, both)
+        yield NeighbourBed(line, way, both, other)
+
+
+@contextmanager
+def other_remote(folder: Path, line: Line, setting: dict[str, str]) -> Iterator[Pep]:
+    """Runs a second remote on the host of the first one, with a certificate of the same authority."""
+    home = folder / "other"
+    home.mkdir()
+    listen = {"http": f"0.0.0.0:{OTHER_PORTS[80]}", "tls": f"0.0.0.0:{OTHER_PORTS[443]}", "dns": "127.0.0.1:5353"}
+    config = {
+        "role": "remote",
+        "link": setting,
+        "proxy": {"addresses": [NEAR_HOME]},
+        "listen": {**listen, "metrics": "127.0.0.1:9154", "status": "off", "intercept": "redirect"},
+        "split": {"peer": f"{FAR}:{PIPE_PORT}", **identity_of(OTHER, folder / "identities", FAR)},
+    }
+    with Pep(write_config(home, config), home, line.near) as remote:
+        until_names_cross(remote)
+        yield remote

@@ -138,18 +138,22 @@ const PAIRS: &[(&str, &str)] = &[
     ("remote over a tunnel", "peer: '198.51.100.40:8443'"),
     ("remote over a tunnel", "peer: 'ground.test:8443', transport: h3"),
     ("ground over a tunnel", "peer: [ship.test], transport: h3"),
+    ("remote with shares", "peer: '198.51.100.40:8443'"),
+    ("ground with shares", "peer: [ship.test]"),
+    ("ground with shares", "peer: [ship.test, ferry.test, 'spiffe://fleet.test/barge/7'], transport: h3"),
 ];
 
 /// A link on which streams of the pipe carry clients' bytes, and one on which connections do.
 const LTE: &str = "rtt: 80ms, down: 8mbit, up: 2mbit";
 const SATELLITE: &str = "rtt: 600ms, down: 20mbit, up: 5mbit";
 const TUNNEL: &str = "rtt: 600ms, down: 20mbit, up: 5mbit, mtu: 1280";
+const SHARED: &str = "rtt: 600ms, down: 20mbit, up: 5mbit, fill: auto";
 
 #[test]
 fn both_ends_of_a_pair_are_valid() {
     let Some(envoy) = binary() else { return };
     for (end, split) in PAIRS {
-        let links = [(" on LTE", LTE), (" over a tunnel", TUNNEL), ("", SATELLITE)];
+        let links = [(" on LTE", LTE), (" over a tunnel", TUNNEL), (" with shares", SHARED), ("", SATELLITE)];
         let on = |(suffix, link)| end.strip_suffix(suffix).map(|role| (role, link));
         let (role, link) = links.into_iter().find_map(on).unwrap();
         let config = Config::new("");

@@ -267,6 +267,11 @@ const NAMED_IN_HEADER: &str = "name-in-header.invalid:443";
 const ALT_SVC_SECONDS: u32 = 86_400;
 
 impl View {
+    /// Returns the filters that share links and have files of their own.
+    pub(super) fn shares_in_files(&self) -> &'static [&'static str] {
+        if self.share.as_ref().is_some_and(Share::has_remotes) { &share::PLACES } else { &[] }
+    }
+
     pub(super) fn new(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Result<Self, RenderError> {
         let certificates = tls::certificates(settings, artifacts);
         let tls = settings.listen.tls.as_ref().map(|sockets| TlsListener::new(sockets.into(), settings, &certificates));

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use longhaul_config::{Role, Settings};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use longhaul_config::{PeerName, Role, Settings};
 use longhaul_derive::Derived;
 use serde::Serialize;
 
@@ -18,6 +20,12 @@ pub const NAMES_KEY: &str = "longhaul.names_clients";
 /// addresses behind them. No two subscribers have the same text, and one with zeros may have up to three. An IPv4 address
 /// does not match.
 const SUBSCRIBER: &str = "^(?:((?:[0-9a-f]+:){4}).*|([0-9a-f:]*?::(?:[0-9a-f]+:)*?)(?:[0-9a-f]+:){0,3}[0-9a-f]*)$";
+
+/// The type of the PROXY protocol's field that has the name of a remote. It is one of those for use between two programs
+/// (PROXY protocol, section 2.2, `PP2_TYPE_MIN_CUSTOM`).
+const REMOTE_TLV: u8 = 0xea;
+/// The metadata in which Envoy's listener filter puts that field.
+const REMOTE_IN_METADATA: &str = "%DYNAMIC_METADATA(envoy.filters.listener.proxy_protocol:remote)%";
 
 /// Returns the socket of a remote at which `longhaul run` asks whether the ground reads the names of clients.
 #[must_use]
@@ -38,31 +46,99 @@ pub(super) struct Share {
     rate_key: &'static str,
     names_key: &'static str,
     subscriber: &'static str,
-    /// The name of the only remote of a ground, for its access log. Behind the hop `share`, the address is the client's.
+    /// The remote of a ground, for its access log. Behind the hop `share`, the address is the client's.
     remote: String,
+    /// The remotes of a ground, if there are several. Each has a bucket.
+    remotes: Vec<OfRemote>,
+    /// The names of a certificate, in Envoy's notation, and the field that carries them within Envoy.
+    remote_names: &'static str,
+    remote_tlv: u8,
+    /// Envoy's words to read that field, and to pass it on.
+    remote_rule: String,
+    remote_passed: String,
+    /// The clusters that pass it on.
+    remote_passed_by: [&'static str; 3],
     /// The Unix socket of the question whether the ground reads the names.
     names_socket: String,
     /// The Unix socket between the hop of a ground that shares the link and the hops behind it.
     socket: String,
 }
 
+/// The bucket of one of several remotes.
+#[derive(Debug, Serialize)]
+struct OfRemote {
+    bucket: String,
+    /// The cluster of its clients' bytes that come in streams of the pipe.
+    streams: String,
+    /// The name, in base64.
+    name: String,
+    /// Envoy's input with the names of the certificate.
+    input: &'static str,
+    /// Matches a list of names with that of the remote.
+    among_names: String,
+}
+
+/// The places of Envoy's filter in a ground. Those of several remotes are in files of their own, so that a new remote closes
+/// no connection.
+pub(super) const PLACES: [&str; 4] = ["share", "share_text", "share_bytes", "share_hop"];
+
+impl OfRemote {
+    fn of(number: usize, name: &PeerName, bucket: &str) -> Self {
+        let literal = name.to_string().replace('.', "[.]");
+        Self {
+            bucket: format!("{bucket}-{name}"),
+            streams: format!("introduced_late_{}", number + 1),
+            name: BASE64_STANDARD.encode(name.to_string()),
+            input: if is_uri(name) { "UriSanInput" } else { "DnsSanInput" },
+            among_names: format!("(.*,)?{literal}(,.*)?"),
+        }
+    }
+}
+
+fn is_uri(name: &PeerName) -> bool {
+    matches!(name, PeerName::Spiffe { .. })
+}
+
 impl Share {
+    pub(super) fn has_remotes(&self) -> bool {
+        !self.remotes.is_empty()
+    }
+
     pub(super) fn of(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Option<Self> {
         let limit = derived.neighbours.sent_by(&settings.role)?;
         let fill_interval = envoy(limit.fill_interval);
+        let bucket = format!("link-{}-{fill_interval}", limit.kib_per_second);
+        let remotes = match &settings.role {
+            Role::Ground(ground) => ground.remotes.as_slice(),
+            Role::Remote(_) | Role::Edge => &[],
+        };
         Some(Self {
             limit: if matches!(settings.role, Role::Remote(_)) { "request_limit" } else { "response_limit" },
-            bucket: format!("link-{}-{fill_interval}", limit.kib_per_second),
             kib_per_second: limit.kib_per_second,
             comment: limit.formula.clone(),
             fill_interval,
             rate_key: RATE_KEY,
             names_key: NAMES_KEY,
             subscriber: SUBSCRIBER,
-            remote: match &settings.role {
-                Role::Ground(ground) => ground.remotes.first().map(ToString::to_string).unwrap_or_default(),
-                Role::Remote(_) | Role::Edge => String::new(),
+            remote: match remotes {
+                [] => String::new(),
+                [one] => one.to_string(),
+                _ => REMOTE_IN_METADATA.to_owned(),
             },
+            remotes: match remotes {
+                [] | [_] => Vec::new(),
+                several => several.iter().enumerate().map(|(number, name)| OfRemote::of(number, name, &bucket)).collect(),
+            },
+            remote_names: if remotes.iter().any(is_uri) {
+                "%DOWNSTREAM_PEER_DNS_SAN%,%DOWNSTREAM_PEER_URI_SAN%"
+            } else {
+                "%DOWNSTREAM_PEER_DNS_SAN%"
+            },
+            remote_tlv: REMOTE_TLV,
+            remote_rule: format!(", rules: [ {{ tlv_type: {REMOTE_TLV}, on_tlv_present: {{ key: remote }} }} ]"),
+            remote_passed: format!(", pass_through_tlvs: {{ match_type: INCLUDE, tlv_type: [{REMOTE_TLV}] }}"),
+            remote_passed_by: ["introduced", "share", "share_late"],
+            bucket,
             names_socket: names_socket(&artifacts.admin).display().to_string(),
             socket: artifacts.admin.with_file_name("shared.sock").display().to_string(),
         })

@@ -133,7 +133,11 @@ fn neighbours(settings: &Settings, neighbours: &Neighbours) -> Option<String> {
         Neighbours::Unshared(why) => Some(format!("no shares: {}", why.reason())),
         Neighbours::Fair { down, up } => {
             let shown = |limit: &Option<Limit>| limit.as_ref().map_or("no limit".to_owned(), ToString::to_string);
-            Some(format!("each client has an equal share of {} down, {} up (`link.fill`)", shown(down), shown(up)))
+            let whose = match &settings.role {
+                Role::Ground(ground) if ground.remotes.len() > 1 => "each client of a remote has an equal share of its",
+                _ => "each client has an equal share of",
+            };
+            Some(format!("{whose} {} down, {} up (`link.fill`)", shown(down), shown(up)))
         }
     }
 }
