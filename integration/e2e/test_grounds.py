@@ -3,12 +3,14 @@ name, wildcard and SPIFFE ID."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from harness.boxes.grounds import REMOTES, SHIP, WWW, GroundsBed, grounds
+from harness.boxes.grounds import LINK, REMOTES, SHIP, WWW, GroundsBed, grounds
+from harness.boxes.pair import FAIR
 from harness.host.waiting import wait_for
 from harness.net.authority import issue_as_written
 from harness.origins.unread import Endless, endless, failed, held
@@ -111,3 +113,22 @@ def test_downloads_that_a_client_does_not_read_hold_up_no_other_client(folder: P
 
             wait_for("downloads that stand", stands, interval_s=0.5)
             assert failed("127.0.0.1", bed.http, WWW, 10) == 0
+
+
+def test_a_new_remote_shares_a_link_of_its_own_and_drains_nobody(folder: Path) -> None:
+    with grounds(folder, count=1, link=LINK | FAIR) as shared:
+        (ground,) = shared.grounds
+
+        def buckets() -> set[str]:
+            return set(re.findall(r"link-[0-9.]+-[0-9.]+s-([a-z.]+)", ground.pep.admin("/config_dump")))
+
+        assert buckets() == {SHIP}
+        load = shared.load("shared", threads=2)
+        load.until(20)
+        before = (ground.connections(), ground.draining())
+        (ground.config.parent / REMOTES).write_text(f"{SHIP}\nnew.test\n")
+        wait_for("the share of the new remote", lambda: buckets() == {SHIP, "new.test"})
+        load.until(20)
+        load.stop()
+        assert load.failures == []
+        assert (ground.connections(), ground.draining()) == before

@@ -11,7 +11,7 @@
 //! | `cds.yaml` | clusters | `upstream.map`, resolvers, transport |
 //! | `rds/*.yaml` | routes | `upstream.map`, `tls.acme`, `proxy.secure_names` with `tls.acme` |
 //! | `ecds/guard.yaml` | what must not be reached | `upstream.ports`, `upstream.allow_private`, addresses |
-//! | `ecds/share*.yaml` | the shares of the links of several remotes | the names of remotes |
+//! | `ecds/share*.yaml` | the shares of the links of a ground's remotes | the names of remotes |
 //! | `ecds/NAME.yaml` | a position of a filter in [`FILTERS`], and its configuration | the settings that the configuration holds, a new module |
 //! | `objects.json` | the configuration of `longhaul-objects` | `cache.dir`, `cache.size`, `cache.plain_fields`, `cache.groups` |
 //! | `images.json` | the configuration of `longhaul-images` | `page.images`, `limits.image_*` |

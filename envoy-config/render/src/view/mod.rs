@@ -267,9 +267,9 @@ const NAMED_IN_HEADER: &str = "name-in-header.invalid:443";
 const ALT_SVC_SECONDS: u32 = 86_400;
 
 impl View {
-    /// Returns the filters that share links and have files of their own.
+    /// Returns the filters of a ground that share links. They have files of their own.
     pub(super) fn shares_in_files(&self) -> &'static [&'static str] {
-        if self.share.as_ref().is_some_and(Share::has_remotes) { &share::PLACES } else { &[] }
+        if self.share.as_ref().is_some_and(Share::is_of_a_ground) { &share::PLACES } else { &[] }
     }
 
     pub(super) fn new(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Result<Self, RenderError> {

@@ -46,10 +46,10 @@ pub(super) struct Share {
     rate_key: &'static str,
     names_key: &'static str,
     subscriber: &'static str,
-    /// The remote of a ground, for its access log. Behind the hop `share`, the address is the client's.
-    remote: String,
-    /// The remotes of a ground, if there are several. Each has a bucket.
+    /// The remotes of a ground. Each has a bucket.
     remotes: Vec<OfRemote>,
+    /// The remote for the access log. Behind the hop `share`, the address is the client's.
+    remote: &'static str,
     /// The names of a certificate, in Envoy's notation, and the field that carries them within Envoy.
     remote_names: &'static str,
     remote_tlv: u8,
@@ -64,7 +64,7 @@ pub(super) struct Share {
     socket: String,
 }
 
-/// The bucket of one of several remotes.
+/// The bucket of a remote.
 #[derive(Debug, Serialize)]
 struct OfRemote {
     bucket: String,
@@ -78,8 +78,7 @@ struct OfRemote {
     among_names: String,
 }
 
-/// The places of Envoy's filter in a ground. Those of several remotes are in files of their own, so that a new remote closes
-/// no connection.
+/// The places of Envoy's filter in a ground. They are in files of their own, so that a new remote closes no connection.
 pub(super) const PLACES: [&str; 4] = ["share", "share_text", "share_bytes", "share_hop"];
 
 impl OfRemote {
@@ -100,7 +99,7 @@ fn is_uri(name: &PeerName) -> bool {
 }
 
 impl Share {
-    pub(super) fn has_remotes(&self) -> bool {
+    pub(super) fn is_of_a_ground(&self) -> bool {
         !self.remotes.is_empty()
     }
 
@@ -120,15 +119,8 @@ impl Share {
             rate_key: RATE_KEY,
             names_key: NAMES_KEY,
             subscriber: SUBSCRIBER,
-            remote: match remotes {
-                [] => String::new(),
-                [one] => one.to_string(),
-                _ => REMOTE_IN_METADATA.to_owned(),
-            },
-            remotes: match remotes {
-                [] | [_] => Vec::new(),
-                several => several.iter().enumerate().map(|(number, name)| OfRemote::of(number, name, &bucket)).collect(),
-            },
+            remotes: remotes.iter().enumerate().map(|(number, name)| OfRemote::of(number, name, &bucket)).collect(),
+            remote: REMOTE_IN_METADATA,
             remote_names: if remotes.iter().any(is_uri) {
                 "%DOWNSTREAM_PEER_DNS_SAN%,%DOWNSTREAM_PEER_URI_SAN%"
             } else {
