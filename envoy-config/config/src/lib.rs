@@ -9,6 +9,7 @@ mod allowlist;
 mod authorities;
 mod certificate;
 mod contradictions;
+mod device_name;
 pub mod diagnostic;
 mod implausible;
 pub mod keys;
@@ -32,6 +33,7 @@ mod yaml;
 
 pub use {
     access_log::{AccessLog, Log, LogWish, LoggedClients},
+    device_name::DeviceName,
     link_model::{LinkClass, LinkModel, delta_saving},
     load::{LoadError, Loaded, load, load_text},
     names::{Host, HostName, HostPort, NameError},

@@ -11,6 +11,7 @@ mod failover;
 mod host;
 mod images;
 mod intervals;
+mod link_queue;
 mod names;
 mod neighbours;
 mod packets;
@@ -28,6 +29,7 @@ pub use {
     failover::{Ejection, Failover},
     host::{CongestionControls, HostFacts},
     images::ImagesChoice,
+    link_queue::{ClientAddress, LinkQueue, Shaping},
     names::names_ahead,
     neighbours::{Limit, Neighbours, Unshared},
     packets::Packets,

@@ -69,7 +69,9 @@ impl Unshared {
     pub fn reason(self) -> &'static str {
         match self {
             Self::Off => "`link.fill` is off; `fill: auto` gives each client an equal share of the link",
-            Self::Edge => "one box cannot limit what bypasses it; use `cake` or `fq_codel` on the link's device",
+            Self::Edge => {
+                "one box cannot limit what bypasses it; `link.device` names the device that `longhaul host` shapes"
+            }
             Self::RemotesByPattern => "`split.peer` has a pattern; list the remotes, because each has a link of its own",
         }
     }

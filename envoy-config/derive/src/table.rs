@@ -12,6 +12,7 @@ use super::failover::Failover;
 use super::host::{CongestionControls, HostFacts};
 use super::images::ImagesChoice;
 use super::intervals::Intervals;
+use super::link_queue::LinkQueue;
 use super::neighbours::Neighbours;
 use super::packets::Packets;
 use super::retransmission;
@@ -67,6 +68,8 @@ pub struct Derived {
     pub warm: Option<Warm>,
     /// The shares of the link.
     pub neighbours: Neighbours,
+    /// The kernel's queue in front of the link.
+    pub link_queue: LinkQueue,
     /// The levels of the compressors towards clients.
     pub compression: Compressors,
     /// The kind and the authorities of the targets of moved URLs, and the reason for the choice.
@@ -114,7 +117,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let mut table = Table { settings, rows: Vec::new() };
     let model = LinkModel::of(&settings.link);
     let target = choose(settings, &model);
-    let Link { rtt, down, up, price: _, mtu: _, fill: _ } = settings.link;
+    let Link { rtt, down, up, price: _, mtu: _, fill: _, device: _ } = settings.link;
     let rtt_text = show_duration(rtt);
     let intervals = Intervals::of(&settings.link, &settings.role);
 
@@ -300,6 +303,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         timers,
         bounds,
         neighbours: Neighbours::of(settings),
+        link_queue: LinkQueue::of(&settings.link, &settings.role),
         packets: settings.link.mtu.map(Packets::of),
         retransmission: retransmission::bound(&settings.link, host),
         images: ImagesChoice::of(settings),

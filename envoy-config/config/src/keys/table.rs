@@ -70,6 +70,12 @@ pub(crate) const KEYS: &[Key] = &[
         "a pair, at both ends: the part of the link that Longhaul sends at most, with all headers. Each client has an equal share of it ([how](../docs/src/neighbours.md)). `auto`: 94%, which leaves the queue of the modem empty; `longhaul pair init` writes it. `off`: no limit and no shares, because a limit below the true rate wastes the link",
     ),
     key(
+        "link.device",
+        Form("the name of an interface, `off`"),
+        Is("off"),
+        "the network interface that leads to the link, and to nothing else. `longhaul host` gives it the kernel's fair queue, at 95% of the rate in which this box sends. So clients share the link also for what bypasses Longhaul ([how](../docs/src/neighbours.md#the-device-of-the-link))",
+    ),
+    key(
         "compare",
         Form("`1%` to `50%`, `off`"),
         Is("off"),

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use ipnet::IpNet;
 
+use crate::device_name::DeviceName;
 use crate::diagnostic::Problem;
 use crate::keys::{self, DefaultValue};
 use crate::names::HostName;
@@ -39,7 +40,8 @@ pub(super) fn link(reader: &mut Reader, top: &Section<'_>) -> Option<Link> {
         _ => reader.number(setting).map(Some),
     });
     let fill = reader.optional(&section, "fill", fill);
-    Some(Link { rtt: rtt?, down: down?, up: up?, price: price?, mtu: mtu?, fill: fill? })
+    let device = reader.optional(&section, "device", device);
+    Some(Link { rtt: rtt?, down: down?, up: up?, price: price?, mtu: mtu?, fill: fill?, device: device? })
 }
 
 fn fill(reader: &mut Reader, setting: &Setting<'_>) -> Option<Fill> {
@@ -55,6 +57,21 @@ fn fill(reader: &mut Reader, setting: &Setting<'_>) -> Option<Fill> {
         reader.expected(setting, &what, "write `fill: auto`; a lower part leaves room for what bypasses Longhaul");
     }
     written
+}
+
+/// Reads the network interface of the link. The outer None is a problem, and the inner None means `off`.
+#[allow(clippy::option_option, reason = "the reader's own None means: already reported")]
+fn device(reader: &mut Reader, setting: &Setting<'_>) -> Option<Option<DeviceName>> {
+    if setting.is_off() {
+        return Some(None);
+    }
+    let (what, help) =
+        ("the name of one network interface, or `off`", "write a name such as `wan0`; `ip link` lists them");
+    let device = DeviceName::parse(reader.text(setting, what, help)?);
+    if device.is_none() {
+        reader.expected(setting, what, help);
+    }
+    device.map(Some)
 }
 
 pub(super) fn proxy(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Proxy> {

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use crate::device_name::DeviceName;
 use crate::units::{Bytes, Rate};
 
 /// The slow link, as the operator describes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     /// The round-trip time without queueing.
     pub rtt: Duration,
@@ -19,13 +20,15 @@ pub struct Link {
     pub mtu: Option<u32>,
     /// The part of the link that Longhaul sends at most.
     pub fill: Fill,
+    /// The network interface that leads to the link and is shaped. None: `off`.
+    pub device: Option<DeviceName>,
 }
 
 impl Link {
     /// Returns the link of a file that states these values alone, free of charge.
     #[must_use]
     pub const fn of(rtt: Duration, down: Rate, up: Rate) -> Self {
-        Self { rtt, down, up, price: Price::Free, mtu: None, fill: Fill::Off }
+        Self { rtt, down, up, price: Price::Free, mtu: None, fill: Fill::Off, device: None }
     }
 
     /// The bytes in a full queue. Modems and cells that are slow enough to matter have less ("WWW over GPRS", 2002).

@@ -55,7 +55,7 @@ impl PairEnd {
                 PairConnections::To { watched: Watched::of(settings), ports }
             }
         };
-        Some(Self { link: settings.link, connections })
+        Some(Self { link: settings.link.clone(), connections })
     }
 
     fn read(&self, kernel: &Kernel) -> io::Result<Vec<Connection>> {

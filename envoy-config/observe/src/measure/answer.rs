@@ -65,7 +65,7 @@ impl Answer {
         let (link, direction) = (&settings.link, Direction::of(settings));
         let better = suggest(measured.rtt_us, measured.rate, link.rtt, direction.rate(link));
         let suggestion = proposed_line(link, direction, &better);
-        Self { measured, direction: direction.key(), suggestion, link: *link, role: settings.role.name(), time }
+        Self { measured, direction: direction.key(), suggestion, link: link.clone(), role: settings.role.name(), time }
     }
 
     /// Returns it as JSON.

@@ -148,7 +148,7 @@ impl Passive {
         Self {
             watched: Watched::of(settings),
             kernel: None,
-            link: settings.link,
+            link: settings.link.clone(),
             direction: Direction::of(settings),
             needed: if settings.role.is_alone() { RULE.of_clients } else { RULE.of_a_pair },
             seen: HashMap::new(),
@@ -161,7 +161,7 @@ impl Passive {
 
     /// Returns true if `settings` have the same link and the same way to measure it.
     pub fn describes(&self, settings: &Settings) -> bool {
-        (self.link, &self.watched) == (settings.link, &Watched::of(settings))
+        (&self.link, &self.watched) == (&settings.link, &Watched::of(settings))
     }
 
     /// Reads the connections of now, at the time `at` since the start. `local` holds the addresses of this host.

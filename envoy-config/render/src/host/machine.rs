@@ -1,5 +1,6 @@
 //! The state of a machine from which a plan is computed.
 
+use super::queue::LinkDevice;
 use super::routes;
 
 pub(super) const SLOW_START: &str = "net.ipv4.tcp_slow_start_after_idle";
@@ -28,6 +29,8 @@ pub struct Machine {
     pub ipv6_rules: String,
     /// The interfaces whose network a sibling is on, sorted. Empty if any sibling is on no network of this machine.
     pub to_siblings: Vec<String>,
+    /// The state of `link.device`. None: the settings name none.
+    pub link: Option<LinkDevice>,
 }
 
 /// An interface behind which clients are, and its present state.

@@ -1,4 +1,4 @@
-//! The settings of the machine around the proxy: packet rules, routes to the clients, kernel settings.
+//! The settings of the machine around the proxy: packet rules, routes to the clients, kernel settings, the queue of the link.
 //!
 //! [`plan()`] computes the steps from the settings and the state of the machine. [`script()`] prints them as a shell
 //! script. `longhaul host` reads the state and does the steps.
@@ -9,6 +9,7 @@ mod listener;
 mod machine;
 mod nft;
 mod plan;
+mod queue;
 mod routes;
 mod script;
 mod siblings;
@@ -17,7 +18,8 @@ pub use {
     designation::dhcp_options,
     machine::{ClientInterface, Machine, SYSCTLS},
     nft::{Counted, TABLE, counted},
-    plan::{Action, Plan, Step, plan},
+    plan::{Action, LeftOut, Plan, Step, plan},
+    queue::{LinkDevice, QueueKind, RootQueue},
     routes::device_of_neighbour,
     script::script,
     siblings::names as sibling_tables,

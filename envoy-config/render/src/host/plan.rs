@@ -9,6 +9,7 @@ use longhaul_derive::{CongestionControl, Derived};
 
 use super::machine::{ACCEPT_LOCAL, ACCOUNTING, ALLOWED, ClientInterface, FORWARD, Machine, RMEM, SLOW_START, WMEM};
 use super::nft;
+use super::queue;
 use super::routes;
 use super::siblings;
 
@@ -17,6 +18,17 @@ use super::siblings;
 pub struct Plan {
     /// The steps in the order in which they are applied. They are undone in reverse order.
     pub steps: Vec<Step>,
+    /// Parts that this machine cannot have now.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A part that is left out. Everything else works without it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The reason.
+    pub why: String,
+    /// The commands for a machine where the reason is gone.
+    pub commands: Vec<Vec<String>>,
 }
 
 /// One step.
@@ -54,6 +66,13 @@ pub enum Action {
         /// The rule set.
         rules: String,
     },
+    /// Gives a device a queue. The box works without it, so a failure ends nothing.
+    Queue {
+        /// The programs and their arguments, in order.
+        commands: Vec<Vec<String>>,
+        /// The program and arguments of the command that undoes all of them.
+        undo: Vec<String>,
+    },
 }
 
 /// The routing table for packets that TPROXY has given to a listener.
@@ -67,7 +86,9 @@ pub fn plan(settings: &Settings, derived: &Derived, machine: &Machine) -> Plan {
         own_ranges(settings),
         interception(settings, machine),
     ];
-    Plan { steps: steps.concat() }
+    let (queue, left_out) = queue::shape(settings, derived, machine);
+    // Last: whatever it costs, the rules before it are in place.
+    Plan { steps: steps.concat().into_iter().chain(queue).collect(), left_out }
 }
 
 fn sysctls(settings: &Settings, derived: &Derived, machine: &Machine) -> Vec<Step> {

@@ -13,14 +13,32 @@ pub fn script(plan: &Plan, file: &str, interface: &str) -> String {
     for step in &plan.steps {
         let commands = match &step.action {
             Action::Sysctl { name, value, before } => format!("sysctl -w {name}={} # was {before}", quoted(value)),
-            Action::Command { command, .. } => command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+            Action::Command { command, .. } => line(command),
+            Action::Queue { commands, undo } => {
+                format!(
+                    "{}\n# off again: {}",
+                    commands.iter().map(|one| line(one)).collect::<Vec<_>>().join("\n"),
+                    line(undo)
+                )
+            }
             Action::Rules { table, rules } => {
                 format!("nft -f - <<'RULES'\n{rules}RULES\n# off again: nft delete table {table}")
             }
         };
         out.push_str(&["\n# ", &step.why, "\n", &commands, "\n"].concat());
     }
+    for part in &plan.left_out {
+        out.push_str(&format!("\n# Not run: {}.\n", part.why));
+        if !part.commands.is_empty() {
+            out.push_str("# To do later, by hand:\n");
+        }
+        out.extend(part.commands.iter().map(|command| format!("# {}\n", line(command))));
+    }
     out
+}
+
+fn line(command: &[String]) -> String {
+    command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn quoted(word: &str) -> String {

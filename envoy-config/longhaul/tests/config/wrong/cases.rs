@@ -255,6 +255,12 @@ pub(super) fn cases() -> Vec<Case> {
             "write `fill: auto`",
         ),
         edge(
+            "name",
+            "link: { rtt: 600ms, down: 20mbit, up: 5mbit, device: ▶192.0.2.1/24 }\n",
+            "the name of one network interface, or `off`",
+            "write a name such as `wan0`",
+        ),
+        edge(
             "number",
             "link: { rtt: 600ms, down: 20mbit, up: 5mbit, mtu: ▶12800 }\n",
             "found `12800`",
