@@ -1,15 +1,18 @@
-//! `longhaul host FILE --clients IF`: packet rules, routes and kernel settings of this machine.
+//! `longhaul host FILE --clients IF`: packet rules, routes, kernel settings and the queue of the link on this machine.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use longhaul_config::{Intercept, Listen};
+use longhaul_config::{DeviceName, Intercept, Listen};
 use longhaul_derive::{HostFacts, derive};
 use longhaul_observe::report::host_report;
-use longhaul_render::host::{Machine, Plan, counted, dhcp_options, plan, script};
+use longhaul_render::host::{Machine, Plan, counted, dhcp_options, plan, script, wide_device};
 
 use super::{FAILED, Outcome, fail, load_or_refuse, print};
-use crate::host::{RECORD, Watch, apply, interfaces, names, this_machine, undo, undo_command, warnings};
+use crate::host::{
+    HostError, RECORD, Watch, apply, interfaces, kinds_of_queues, link_device, names, this_machine, undo, undo_command,
+    warnings,
+};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -47,11 +50,8 @@ struct What {
     watch: bool,
 }
 
-/// Accepts names of the kernel's `IFNAMSIZ`, and nothing that a shell or nft would read as more than a name.
 fn interfaces_of_clients(text: &str) -> Result<String, String> {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-@".contains(&b);
-    let is_name = |name: &str| (1..=15).contains(&name.len()) && name.bytes().all(plain);
-    if !names(text).all(is_name) {
+    if !names(text).all(|name| DeviceName::parse(name).is_some()) {
         return Err("expected the name of a network interface, such as lan0, or several: lan0,lan0.20".to_owned());
     }
     let mut seen = BTreeSet::new();
@@ -75,13 +75,16 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         let path = arguments.report.clone();
         let path = path.unwrap_or_else(|| host_report(clients));
         let file = loaded.settings.file.clone();
-        let ipv6_bypasses = loaded.settings.listen.ipv6_bypasses();
-        let outcome = Watch { file, clients: clients.clone(), ports, ipv6_bypasses }.forever(&path);
+        let outcome = Watch::of(file, clients.clone(), &loaded.settings).forever(&path);
         return outcome.or_else(|error| fail(&format!("cannot watch the packet rules: {error}")));
     }
     let derived = derive(&loaded.settings, &HostFacts::unknown());
-    let machine = this_machine(clients, &loaded.settings.proxy.siblings);
+    let link = loaded.settings.link.device.as_ref().map(|device| link_device(device, kinds_of_queues()));
+    let machine = Machine { link, ..this_machine(clients, &loaded.settings.proxy.siblings) };
     warn_of_ipv6(&loaded.settings.listen, &machine);
+    if let Some(warning) = wide_device(&derived, &machine) {
+        eprintln!("warning: {warning}");
+    }
     let plan = plan(&loaded.settings, &derived, &machine);
     if !arguments.what.apply {
         warn_without_routes(&machine);
@@ -133,13 +136,30 @@ fn warn_without_routes(machine: &Machine) {
 
 fn carry_out(plan: &Plan, record: &Path) -> Outcome {
     match apply(plan, record) {
-        Ok(()) => print(&format!("applied {} steps; undo them with: {}\n", plan.steps.len(), undo_command(record))),
+        Ok(failed) => {
+            say_what_is_missing(plan, &failed);
+            let steps = plan.steps.len() - failed.len();
+            print(&format!("applied {steps} steps; undo them with: {}\n", undo_command(record)))
+        }
         Err(not_done) if not_done.left.is_empty() => fail(&format!("{}; nothing was changed", not_done.why)),
         Err(not_done) => {
             for error in &not_done.left {
                 eprintln!("warning: not undone: {error}");
             }
             fail(&format!("{}; the steps above remain applied, try again: {}", not_done.why, undo_command(record)))
+        }
+    }
+}
+
+/// Says what this machine does not have, and the commands for one that has it.
+fn say_what_is_missing(plan: &Plan, failed: &[HostError]) {
+    for error in failed {
+        eprintln!("warning: not done: {error}");
+    }
+    for part in &plan.left_out {
+        eprintln!("warning: not run: {}", part.why);
+        for command in &part.commands {
+            eprintln!("  later, by hand: {}", command.join(" "));
         }
     }
 }

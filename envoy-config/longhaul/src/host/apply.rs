@@ -54,11 +54,15 @@ pub(crate) enum HostError {
 /// The words of nft and ip about what does not exist: a table or a rule, and a route.
 const GONE: [&str; 2] = ["No such file or directory", "No such process"];
 
+/// The words of tc about a queue that does not exist: the device has another one, or is gone with its queue.
+const QUEUE_GONE: [&str; 2] = ["Invalid handle", "Cannot find device"];
+
 impl HostError {
-    /// Returns true if nft or ip found nothing to delete. A program that is missing says nothing about that.
+    /// Returns true if nft, ip or tc found nothing to delete. A program that is missing says nothing about that.
     fn says_that_it_is_gone(&self) -> bool {
-        let Self::Step { why, .. } = self else { return false };
-        !why.starts_with(CANNOT_RUN) && GONE.iter().any(|words| why.contains(words))
+        let Self::Step { step, why } = self else { return false };
+        let words: &[&str] = if step.starts_with("tc ") { &QUEUE_GONE } else { &GONE };
+        !why.starts_with(CANNOT_RUN) && words.iter().any(|words| why.contains(words))
     }
 }
 
@@ -89,7 +93,7 @@ impl WayBack {
     fn of(action: &Action) -> Self {
         match action {
             Action::Sysctl { name, before, .. } => Self::Sysctl { name: name.clone(), value: before.clone() },
-            Action::Command { undo, .. } => Self::Command(undo.clone()),
+            Action::Command { undo, .. } | Action::Queue { undo, .. } => Self::Command(undo.clone()),
             Action::Rules { table, .. } => Self::Command(on_table("delete", table)),
         }
     }
@@ -104,8 +108,9 @@ impl WayBack {
     }
 }
 
-/// Applies the plan and writes the record. If a step fails, the steps before it are undone.
-pub(crate) fn apply(plan: &Plan, record: &Path) -> Result<(), NotDone> {
+/// Applies the plan and writes the record. If a step fails, the steps before it are undone. A queue that fails ends nothing:
+/// its error is returned.
+pub(crate) fn apply(plan: &Plan, record: &Path) -> Result<Vec<HostError>, NotDone> {
     let refused = |why| Err(NotDone { why, left: Vec::new() });
     if record.exists() {
         return refused(HostError::Applied(record.to_owned()));
@@ -114,22 +119,41 @@ pub(crate) fn apply(plan: &Plan, record: &Path) -> Result<(), NotDone> {
         return refused(HostError::Taken { command: way_to_free_the_rules() });
     }
     let mut done: Vec<WayBack> = Vec::new();
+    let mut failed = Vec::new();
     for step in &plan.steps {
         // Record the step before doing it. If this process ends at any moment, `undo` knows every step that may have
         // happened.
         done.push(WayBack::of(&step.action));
-        let outcome = write_record(record, &done).and_then(|()| match &step.action {
-            Action::Sysctl { name, value, .. } => set(name, value),
-            Action::Command { command, .. } => run(command, ""),
-            Action::Rules { rules, .. } => run(&["nft".to_owned(), "-f".to_owned(), "-".to_owned()], rules),
-        });
-        if let Err(why) = outcome {
-            // A step happens as a whole or not at all. This one did not happen.
-            done.pop();
-            return Err(NotDone { why, left: take_back(record, done) });
+        let Err(why) = write_record(record, &done).and_then(|()| happen(&step.action)) else { continue };
+        if matches!(step.action, Action::Queue { .. }) && part_taken_back(record, &mut done) {
+            failed.push(why);
+            continue;
         }
+        // A step happens as a whole or not at all. This one did not happen.
+        done.pop();
+        return Err(NotDone { why, left: take_back(record, done) });
     }
-    Ok(())
+    Ok(failed)
+}
+
+fn happen(action: &Action) -> Result<(), HostError> {
+    match action {
+        Action::Sysctl { name, value, .. } => set(name, value),
+        Action::Command { command, .. } => run(command, ""),
+        Action::Rules { rules, .. } => run(&["nft".to_owned(), "-f".to_owned(), "-".to_owned()], rules),
+        Action::Queue { commands, .. } => commands.iter().try_for_each(|command| run(command, "")),
+    }
+}
+
+/// Takes back the last step, of which a part may have happened, and records that. Returns false if that fails.
+fn part_taken_back(record: &Path, done: &mut Vec<WayBack>) -> bool {
+    let Some(last) = done.last() else { return true };
+    if last.go().is_err() {
+        // `undo` tries again.
+        return true;
+    }
+    done.pop();
+    write_record(record, done).is_ok()
 }
 
 /// Undoes the steps in the record, latest first. Returns the errors of the steps that failed. These steps stay in the

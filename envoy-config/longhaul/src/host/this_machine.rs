@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 
 use longhaul_render::host::{ClientInterface, Machine, SYSCTLS, device_of_neighbour};
 
-/// Reads the state of this machine, with clients behind the interfaces `clients`, in the form of [`names`].
+/// Reads the state of this machine, with clients behind the interfaces `clients`, in the form of [`names`]. The link's
+/// device is left out.
 pub(crate) fn this_machine(clients: &str, siblings: &[IpAddr]) -> Machine {
     let read = |name: &&'static str| fs::read_to_string(sysctl_path(name)).ok().map(|value| (*name, normal(&value)));
     Machine {
@@ -16,6 +17,7 @@ pub(crate) fn this_machine(clients: &str, siblings: &[IpAddr]) -> Machine {
         rules: output(&["-4", "rule", "show"]),
         ipv6_rules: output(&["-6", "rule", "show"]),
         to_siblings: to_siblings(siblings),
+        link: None,
     }
 }
 
@@ -50,7 +52,7 @@ pub(crate) fn interfaces() -> Option<Vec<String>> {
 }
 
 /// Returns the output of `ip`. A failure returns the empty string, which means that there are no such routes or rules.
-fn output(arguments: &[&str]) -> String {
+pub(super) fn output(arguments: &[&str]) -> String {
     let output = Command::new("ip").args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output();
     output
         .ok()

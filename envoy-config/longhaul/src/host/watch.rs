@@ -1,4 +1,5 @@
-//! Watches the packet rules: whether they are still loaded, and whether what they lead to the listeners arrives there.
+//! Watches the packet rules: whether they are still loaded, and whether what they lead to the listeners arrives there. It
+//! also watches whether the device of the link still has its queue.
 //!
 //! It reads the rules every few seconds and changes nothing. Reading needs `CAP_NET_ADMIN`, which `longhaul run` lacks on
 //! purpose: it holds the connections of strangers. So this is a process of its own.
@@ -8,11 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use std::{fs, io};
+use std::{fs, io, mem};
 
+use longhaul_config::{DeviceName, Settings};
+use longhaul_derive::{Derived, HostFacts, derive};
 use longhaul_observe::report::{HostFault, HostReport};
-use longhaul_render::host::{ClientInterface, Counted, counted};
+use longhaul_render::host::{ClientInterface, Counted, Machine, QueueKind, counted, lost_queue};
 
+use super::link_device::{kinds_of_queues, link_device};
 use super::ruleset::{Foreign, Packet, Ruleset};
 use super::this_machine::{names, this_machine};
 use crate::replaced_file;
@@ -28,15 +32,29 @@ const FEW: u64 = 2;
 
 /// The rules to watch.
 pub(crate) struct Watch {
-    pub(crate) file: PathBuf,
+    file: PathBuf,
     /// The interfaces to the clients, as in `--clients`.
-    pub(crate) clients: String,
-    pub(crate) ports: Vec<Counted>,
+    clients: String,
+    ports: Vec<Counted>,
     /// True if clients' IPv6 traffic passes this box by, where they have IPv6.
-    pub(crate) ipv6_bypasses: bool,
+    ipv6_bypasses: bool,
+    derived: Derived,
+    /// `link.device`
+    device: Option<DeviceName>,
 }
 
 impl Watch {
+    pub(crate) fn of(file: PathBuf, clients: String, settings: &Settings) -> Self {
+        Self {
+            file,
+            clients,
+            ports: counted(settings),
+            ipv6_bypasses: settings.listen.ipv6_bypasses(),
+            derived: derive(settings, &HostFacts::unknown()),
+            device: settings.link.device.clone(),
+        }
+    }
+
     /// Writes a report to `path` every few seconds, for as long as the process lives.
     ///
     /// # Errors
@@ -47,6 +65,7 @@ impl Watch {
         let (start, mut arrivals) = (Instant::now(), Arrivals::default());
         let changed = |file: &Path| fs::metadata(file).and_then(|metadata| metadata.modified()).ok();
         let mut read_at = changed(&self.file);
+        let kinds = kinds_of_queues();
         loop {
             let began = Instant::now();
             if changed(&self.file) != read_at {
@@ -58,7 +77,11 @@ impl Watch {
                 at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
                 file: self.file.clone(),
                 clients: self.clients.clone(),
-                faults: self.faults(&rules, &arrivals.add(start.elapsed(), self.counts(&rules))),
+                faults: [
+                    self.faults(&rules, &arrivals.add(start.elapsed(), self.counts(&rules))),
+                    self.lost_queue(kinds.as_deref()),
+                ]
+                .concat(),
             };
             replaced_file::replace(path, &serde_json::to_vec_pretty(&report)?, 0o644)?;
             thread::sleep(PAUSE.max(began.elapsed() * PART_OF_TIME));
@@ -68,8 +91,7 @@ impl Watch {
     /// Follows a change of the file. One that is refused changes nothing.
     fn follow(&mut self) {
         if let Ok(loaded) = longhaul_config::load(&self.file) {
-            self.ports = counted(&loaded.settings);
-            self.ipv6_bypasses = loaded.settings.listen.ipv6_bypasses();
+            *self = Self::of(mem::take(&mut self.file), mem::take(&mut self.clients), &loaded.settings);
         }
     }
 
@@ -80,9 +102,7 @@ impl Watch {
 
     fn faults(&self, rules: &Ruleset, lost: &BTreeMap<u16, u64>) -> Vec<HostFault> {
         if !rules.has_ours() {
-            // The name of a unit may have no comma.
-            let cure = format!("systemctl restart longhaul-host@{}", self.clients.replace(',', ":"));
-            return vec![HostFault::Gone { cure }];
+            return vec![HostFault::Gone { cure: self.again() }];
         }
         let lost_ports: Vec<&Counted> = self.ports.iter().filter(|port| lost.contains_key(&port.from)).collect();
         let mut faults = Vec::new();
@@ -98,6 +118,21 @@ impl Watch {
         faults.extend(self.redirects(rules));
         faults.extend(self.of_the_machine());
         faults
+    }
+
+    /// Returns the command that applies everything again. The name of a unit may have no comma.
+    fn again(&self) -> String {
+        format!("systemctl restart longhaul-host@{}", self.clients.replace(',', ":"))
+    }
+
+    /// Returns the fault of the link's device, if it could have a queue and has none.
+    fn lost_queue(&self, kinds: Option<&[QueueKind]>) -> Vec<HostFault> {
+        let Some(device) = &self.device else { return Vec::new() };
+        let link = Some(link_device(device, kinds.map(<[_]>::to_vec)));
+        let clients = names(&self.clients).map(|name| ClientInterface { name: name.to_owned(), ..Default::default() });
+        let machine = Machine { link, clients: clients.collect(), ..Machine::default() };
+        let fault = |why| HostFault::Unshaped { why, cure: self.again() };
+        lost_queue(&self.derived, &machine).map(fault).into_iter().collect()
     }
 
     /// Returns the faults of the kernel's settings and of the interfaces. Without interception, clients need no gateway.
@@ -321,12 +356,11 @@ mod tests {
         assert!(warnings_of(&rules, "lan0", &ports).is_empty());
         let [warning] = &warnings_of(&rules, "lan0:lan0.20", &ports)[..] else { panic!("one warning") };
         assert!(warning.contains("iifname '{ lan0, lan0.20 }' tcp dport '{ 53 }' accept"), "{warning}");
-        let watch = Watch {
-            file: "longhaul.yaml".into(),
-            clients: "lan0,lan0.20".to_owned(),
-            ports: ports.to_vec(),
-            ipv6_bypasses: false,
-        };
+        let text = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\nproxy: { addresses: [198.51.100.12] }\n\
+                    upstream: { resolvers: [192.0.2.53] }\n";
+        let settings = longhaul_config::load_text("longhaul.yaml".as_ref(), text.to_owned()).unwrap().settings;
+        let watch = Watch::of("longhaul.yaml".into(), "lan0,lan0.20".to_owned(), &settings);
+        assert_eq!(watch.lost_queue(None), [], "no device");
         let gone = watch.faults(&Ruleset::parse(r#"{"nftables": []}"#).unwrap(), &BTreeMap::new());
         assert_eq!(gone, [HostFault::Gone { cure: "systemctl restart longhaul-host@lan0:lan0.20".to_owned() }]);
     }

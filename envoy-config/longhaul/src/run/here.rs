@@ -8,6 +8,7 @@ use std::path::Path;
 use longhaul_config::{Cache, Loaded, Settings, reaches};
 use longhaul_derive::{CongestionControl, CongestionControls, Derived, HostFacts};
 use longhaul_observe::report::{RunReport, find};
+use longhaul_render::host::{Machine, lost_queue, wide_device};
 use longhaul_render::{NearSockets, ProgramSockets};
 
 use super::access_log::Destination;
@@ -20,6 +21,7 @@ use super::ports::{self, Present};
 use super::preflight::too_few_files;
 use super::private::{ADMIN, DNS_METRICS, TOLD};
 use super::{disk_space, service_user, state, watches};
+use crate::host::link_device;
 
 /// A fact of this machine that an operator should know before a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +86,7 @@ pub(crate) fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) ->
     facts.extend(unsteered_names(settings));
     facts.extend(parents_on_this_box(settings, &local_addresses()));
     facts.extend(too_few_files(settings).map(|text| Fact::advises(Some("limits.connections"), text)));
+    facts.extend(link_queue(settings, derived, run.is_some()));
     facts.extend(readable_keys(settings));
     facts.extend(service_user::unreadable(loaded).into_iter().map(|(key, text)| Fact::advises(key, text)));
     facts
@@ -231,6 +234,21 @@ fn absent_ranges(settings: &Settings) -> Vec<Fact> {
             );
             Fact::contradicts(Some("proxy.addresses"), &text)
         })
+        .collect()
+}
+
+/// A device of the link that cannot be shaped now, or that leads elsewhere. Before the first run, `longhaul host` has not
+/// made the queue.
+fn link_queue(settings: &Settings, derived: &Derived, runs: bool) -> Vec<Fact> {
+    let Some(name) = &settings.link.device else { return Vec::new() };
+    let device = link_device(name, None);
+    let is_made_later = !runs && device.has_the_kernels_queue();
+    let machine = Machine { link: Some(device), ..Machine::default() };
+    let lost = lost_queue(derived, &machine).filter(|_| !is_made_later);
+    let lost = lost.map(|why| format!("{why}. `longhaul host` makes the queue when that has changed"));
+    lost.into_iter()
+        .chain(wide_device(derived, &machine))
+        .map(|text| Fact::advises(Some("link.device"), text))
         .collect()
 }
 

@@ -60,6 +60,13 @@ pub enum HostFault {
         /// The change of the file.
         cure: String,
     },
+    /// The device of the link has no queue of Longhaul.
+    Unshaped {
+        /// The device, and the reason.
+        why: String,
+        /// The command that makes one.
+        cure: String,
+    },
     /// A foreign chain takes the packets before the rules see them.
     Redirected {
         /// The ports.
@@ -69,6 +76,13 @@ pub enum HostFault {
         /// The command that removes its rule.
         cure: String,
     },
+}
+
+impl HostFault {
+    /// Returns false for a fault with which clients are served as before.
+    pub(crate) fn hinders_clients(&self) -> bool {
+        !matches!(self, Self::Ipv6Passes { .. } | Self::Unshaped { .. })
+    }
 }
 
 /// Returns the default path of the report on the rules for this interface.

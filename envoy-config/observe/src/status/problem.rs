@@ -192,7 +192,9 @@ impl Problem {
             Self::Packets { clients, fault: HostFault::NotForwarding { .. } } => {
                 (ProblemKind::NotForwarding, clients.clone())
             }
-            Self::Packets { clients, fault: HostFault::Ipv6Passes { .. } } => (ProblemKind::Other, clients.clone()),
+            Self::Packets { clients, fault: HostFault::Ipv6Passes { .. } | HostFault::Unshaped { .. } } => {
+                (ProblemKind::Other, clients.clone())
+            }
             Self::CacheDisk { .. } | Self::CacheReadOnly { .. } => (ProblemKind::CacheDisk, String::new()),
             Self::AccessLog { .. } => (ProblemKind::AccessLog, String::new()),
             Self::AccessLogDisk { .. } => (ProblemKind::AccessLogDisk, String::new()),
@@ -264,6 +266,14 @@ pub(super) enum Warning {
         /// The interface to the clients.
         clients: String,
         /// The change of the file.
+        cure: String,
+    },
+    /// What bypasses Longhaul has no limit and no shares.
+    #[error("{why}, so what bypasses Longhaul fills the queue of the modem: {cure}")]
+    Unshaped {
+        /// The device of the link, and the reason.
+        why: String,
+        /// The command that makes a queue.
         cure: String,
     },
     /// Names of some clients pass this box by.
@@ -355,8 +365,7 @@ pub(super) fn problems(status: &Status, machine: &Machine) -> Vec<Problem> {
         let bad = matches!(left, Lifetime::NotYet | Lifetime::Ending { .. } | Lifetime::Expired);
         bad.then(|| Problem::Certificate { of: certificate.of.clone(), file: certificate.file.clone(), left })
     }));
-    let is_problem = |(_, fault): &&(String, HostFault)| !matches!(fault, HostFault::Ipv6Passes { .. });
-    let of_host = machine.host_faults.iter().filter(is_problem).cloned();
+    let of_host = machine.host_faults.iter().filter(|(_, fault)| fault.hinders_clients()).cloned();
     found.extend(of_host.map(|(clients, fault)| Problem::Packets { clients, fault }));
     found.extend(status.state_fault.clone().map(Problem::StateElsewhere));
     found.extend(status.cache_fault.clone().map(Problem::CacheCut));
@@ -405,6 +414,7 @@ fn packets(clients: &str, fault: &HostFault) -> String {
             "this machine does not forward packets of clients behind {clients} (ip_forward): what has no listener, such as ssh and mail, is lost: {cure}"
         ),
         HostFault::Ipv6Passes { cure } => format!("IPv6 of clients behind {clients} passes this box by: {cure}"),
+        HostFault::Unshaped { why, cure } => format!("{why}: {cure}"),
         HostFault::Gone { cure } => {
             format!("the packet rules for {clients} are gone, and clients pass this box by: {cure}")
         }
@@ -454,6 +464,7 @@ pub(super) fn warnings(status: &Status, machine: &Machine) -> Vec<Warning> {
     found.extend(status.asks_others.then_some(Warning::EncryptedDns));
     found.extend(machine.host_faults.iter().filter_map(|(clients, fault)| match fault {
         HostFault::Ipv6Passes { cure } => Some(Warning::Ipv6Passes { clients: clients.clone(), cure: cure.clone() }),
+        HostFault::Unshaped { why, cure } => Some(Warning::Unshaped { why: why.clone(), cure: cure.clone() }),
         _ => None,
     }));
     let fault = status.compared.as_ref().and_then(|compared| compared.fault.clone());

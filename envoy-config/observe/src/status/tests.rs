@@ -241,6 +241,10 @@ fn a_machine_that_does_not_forward_is_a_problem_and_ipv6_that_passes_it_by_a_war
     assert_eq!(problems(&status, &ipv6), []);
     let warnings = problem::warnings(&status, &ipv6);
     assert_eq!(warnings[0].to_string(), "clients behind lan0 have IPv6, which passes this box by: write it");
+    let unshaped = machine(HostFault::Unshaped { why: "wan0 has lost".to_owned(), cure: "again".to_owned() });
+    assert_eq!(problems(&status, &unshaped), []);
+    let words = problem::warnings(&status, &unshaped)[0].to_string();
+    assert!(words.starts_with("wan0 has lost, so what bypasses") && words.ends_with(": again"), "{words}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The state of a machine from which a plan is computed.
 
-use super::queue::LinkDevice;
+use super::link_device::LinkDevice;
 use super::routes;
 
 pub(super) const SLOW_START: &str = "net.ipv4.tcp_slow_start_after_idle";

@@ -5,6 +5,7 @@
 
 mod comparison;
 mod designation;
+mod link_device;
 mod listener;
 mod machine;
 mod nft;
@@ -13,14 +14,17 @@ mod queue;
 mod routes;
 mod script;
 mod siblings;
+mod step;
 
 pub use {
     designation::dhcp_options,
+    link_device::{LinkDevice, QueueKind, RootQueue},
     machine::{ClientInterface, Machine, SYSCTLS},
     nft::{Counted, TABLE, counted},
-    plan::{Action, LeftOut, Plan, Step, plan},
-    queue::{LinkDevice, QueueKind, RootQueue},
+    plan::plan,
+    queue::{lost_queue, wide_device},
     routes::device_of_neighbour,
     script::script,
     siblings::names as sibling_tables,
+    step::{Action, LeftOut, Plan, Step},
 };

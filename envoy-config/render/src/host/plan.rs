@@ -1,4 +1,4 @@
-//! The steps on the machine. Each has a reason and a reversal.
+//! The steps for one configuration on one machine.
 
 use std::net::IpAddr;
 
@@ -12,68 +12,7 @@ use super::nft;
 use super::queue;
 use super::routes;
 use super::siblings;
-
-/// The steps for one configuration on one machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
-    /// The steps in the order in which they are applied. They are undone in reverse order.
-    pub steps: Vec<Step>,
-    /// Parts that this machine cannot have now.
-    pub left_out: Vec<LeftOut>,
-}
-
-/// A part that is left out. Everything else works without it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
-    /// The reason.
-    pub why: String,
-    /// The commands for a machine where the reason is gone.
-    pub commands: Vec<Vec<String>>,
-}
-
-/// One step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
-    /// The reason for the step.
-    pub why: String,
-    /// The action.
-    pub action: Action,
-}
-
-/// The action of a step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    /// Sets a kernel setting.
-    Sysctl {
-        /// The name, as `sysctl` writes it.
-        name: String,
-        /// The value to set.
-        value: String,
-        /// The present value.
-        before: String,
-    },
-    /// Runs a command.
-    Command {
-        /// The program and its arguments.
-        command: Vec<String>,
-        /// The program and arguments of the command that undoes it.
-        undo: Vec<String>,
-    },
-    /// Loads a rule set with `nft -f`. The rule set first deletes its earlier version.
-    Rules {
-        /// The table that the rule set makes, as nft writes its family and name.
-        table: String,
-        /// The rule set.
-        rules: String,
-    },
-    /// Gives a device a queue. The box works without it, so a failure ends nothing.
-    Queue {
-        /// The programs and their arguments, in order.
-        commands: Vec<Vec<String>>,
-        /// The program and arguments of the command that undoes all of them.
-        undo: Vec<String>,
-    },
-}
+use super::step::{Action, Plan, Step};
 
 /// The routing table for packets that TPROXY has given to a listener.
 const LOCAL_TABLE: &str = "4170";
@@ -86,7 +25,7 @@ pub fn plan(settings: &Settings, derived: &Derived, machine: &Machine) -> Plan {
         own_ranges(settings),
         interception(settings, machine),
     ];
-    let (queue, left_out) = queue::shape(settings, derived, machine);
+    let (queue, left_out) = queue::shape(derived, machine);
     // Last: whatever it costs, the rules before it are in place.
     Plan { steps: steps.concat().into_iter().chain(queue).collect(), left_out }
 }

@@ -3,100 +3,37 @@
 //! Only the kernel sees all that crosses the link. The steps choose the best queue that this kernel makes, and leave a
 //! device alone whose queue somebody else chose.
 
-use longhaul_config::{Role, Settings};
 use longhaul_derive::{ClientAddress, Derived, LinkQueue, Shaping};
 
+use super::link_device::{HANDLE, LinkDevice, QueueKind, RootQueue};
 use super::machine::Machine;
-use super::plan::{Action, LeftOut, Step};
+use super::step::{Action, LeftOut, Step};
 
-/// The handle of Longhaul's queue, and of the queue below it. Queues that the kernel makes by itself have none, and other
-/// programs get theirs from `8001:` on. So this one is known among others, and removed alone.
-const HANDLE: &str = "4170:";
+/// The class of `htb` for all packets, and the queue below it.
 const CLASS: &str = "4170:1";
 const LEAF: &str = "4171:";
-/// The handle of a queue that the kernel made by itself.
-const OF_THE_KERNEL: &str = "0:";
 /// The bytes of a whole packet of Ethernet. `htb` lends this much to one queue at a time.
 const PACKET_BYTES: u64 = 1514;
 /// The least bytes of a queue without fairness. A shorter one drops what a slow link needs to be full.
 const LEAST_FIFO_BYTES: u64 = 16 * PACKET_BYTES;
 
-/// A kind of queue that not every kernel makes. `bfifo` comes with every kernel that has queues at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum QueueKind {
-    /// A rate, and an equal share for each client and each of its connections.
-    Cake,
-    /// A rate.
-    Htb,
-    /// An equal share for each connection, and a bound on the time that packets wait.
-    FqCodel,
-    /// An equal share for each connection.
-    Sfq,
-}
-
-impl QueueKind {
-    /// All kinds, the best first.
-    pub const ALL: [Self; 4] = [Self::Cake, Self::Htb, Self::FqCodel, Self::Sfq];
-
-    /// Returns the word of `tc`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Cake => "cake",
-            Self::Htb => "htb",
-            Self::FqCodel => "fq_codel",
-            Self::Sfq => "sfq",
-        }
-    }
-}
-
-/// The state of the link's device.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LinkDevice {
-    /// This machine has no program `tc`.
-    NoProgram,
-    /// This machine has no such interface, or not yet.
+/// The reason for leaving a device as it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum Obstacle {
+    #[error("this machine has no such interface")]
     Missing,
-    /// The interface exists.
-    Present {
-        /// Its queue.
-        root: RootQueue,
-        /// The kinds of queue that the kernel makes. None: this user may not try.
-        kinds: Option<Vec<QueueKind>>,
-        /// True if the way to all other networks is over it.
-        is_default_route: bool,
-    },
-}
-
-/// The queue of a device.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RootQueue {
-    /// The kernel made it by itself, and makes it again.
-    OfTheKernel,
-    /// Longhaul made it.
-    Ours,
-    /// Somebody else made it: its kind and handle.
+    #[error("this machine has no program `tc` (package iproute2 or iproute-tc)")]
+    NoProgram,
+    #[error("it leads to the clients of this box, and a queue would slow down what they receive")]
+    LeadsToClients,
+    #[error("its queue `{0}` is somebody else's, and stays")]
     Foreign(String),
-}
-
-impl RootQueue {
-    /// Reads the output of `tc qdisc show dev NAME`.
-    #[must_use]
-    pub fn of(shown: &str) -> Self {
-        let roots = shown.lines().filter(|line| line.split_whitespace().any(|word| word == "root"));
-        let mut named = roots.filter_map(|line| {
-            let mut words = line.strip_prefix("qdisc ")?.split_whitespace();
-            Some((words.next()?, words.next()?))
-        });
-        match named.next() {
-            None | Some((_, OF_THE_KERNEL)) => Self::OfTheKernel,
-            Some((_, HANDLE)) => Self::Ours,
-            Some((kind, handle)) => Self::Foreign(format!("{kind} {handle}")),
-        }
-    }
+    #[error("this kernel limits no rate: it makes neither `cake` nor `htb`")]
+    NoRate,
 }
 
 /// Returns the step that shapes the link's device, and what is left out.
-pub(super) fn shape(settings: &Settings, derived: &Derived, machine: &Machine) -> (Option<Step>, Vec<LeftOut>) {
+pub(super) fn shape(derived: &Derived, machine: &Machine) -> (Option<Step>, Vec<LeftOut>) {
     let shaping = match &derived.link_queue {
         LinkQueue::Off => return (None, Vec::new()),
         LinkQueue::Unshaped(why) => {
@@ -105,65 +42,92 @@ pub(super) fn shape(settings: &Settings, derived: &Derived, machine: &Machine) -
         }
         LinkQueue::Shaped(shaping) => shaping,
     };
-    match obstacle(settings, shaping, machine) {
-        Some(why) => (None, vec![LeftOut { why, commands: vec![cake(shaping)] }]),
-        None => shaped(shaping, machine),
+    match possible(shaping, machine) {
+        Err(obstacle) => {
+            let why = format!("{} gets no queue: {obstacle}", shaping.device);
+            (None, vec![LeftOut { why, commands: vec![cake(shaping)] }])
+        }
+        Ok((root, kinds)) => {
+            let (step, missing) = shaped(shaping, root, kinds);
+            (Some(step), missing.into_iter().collect())
+        }
     }
 }
 
-/// Returns the reason for leaving the device alone.
-fn obstacle(settings: &Settings, shaping: &Shaping, machine: &Machine) -> Option<String> {
+/// Returns the reason why the device has no queue of Longhaul, although `longhaul host` could make one. None: it has one,
+/// or this machine cannot make one.
+#[must_use]
+pub fn lost_queue(derived: &Derived, machine: &Machine) -> Option<String> {
+    let LinkQueue::Shaped(shaping) = &derived.link_queue else { return None };
     let device = &shaping.device;
-    let (root, kinds) = match &machine.link {
-        None | Some(LinkDevice::Missing) => return Some(format!("this machine has no interface `{device}`")),
-        Some(LinkDevice::NoProgram) => {
-            return Some(format!("{device} gets no queue without the program `tc` (package iproute2 or iproute-tc)"));
+    match possible(shaping, machine) {
+        Ok((RootQueue::OfTheKernel, _)) => Some(format!("{device} has lost the queue of Longhaul")),
+        Err(obstacle @ (Obstacle::Missing | Obstacle::Foreign(_))) => {
+            Some(format!("{device} gets no queue: {obstacle}"))
         }
+        _ => None,
+    }
+}
+
+/// Returns a warning if more than the link is behind the device. What goes there counts as well.
+#[must_use]
+pub fn wide_device(derived: &Derived, machine: &Machine) -> Option<String> {
+    let LinkQueue::Shaped(Shaping { device, client: ClientAddress::Destination, .. }) = &derived.link_queue else {
+        return None;
+    };
+    let Some(LinkDevice::Present { is_default_route: true, .. }) = &machine.link else { return None };
+    Some(format!(
+        "{device} (`link.device`) also leads to the Internet, and what this box sends there counts as well. Name an \
+         interface that leads to the link alone, such as a tunnel or a VLAN"
+    ))
+}
+
+/// Returns the present queue and the kinds that the kernel makes, or the reason for leaving the device as it is.
+fn possible<'m>(shaping: &Shaping, machine: &'m Machine) -> Result<(&'m RootQueue, Option<&'m [QueueKind]>), Obstacle> {
+    let (root, kinds) = match &machine.link {
+        None | Some(LinkDevice::Missing) => return Err(Obstacle::Missing),
+        Some(LinkDevice::NoProgram) => return Err(Obstacle::NoProgram),
         Some(LinkDevice::Present { root, kinds, .. }) => (root, kinds.as_deref()),
     };
-    let leads_to_clients = machine.clients.iter().any(|one| one.name == device.as_str());
-    if matches!(settings.role, Role::Remote(_)) && leads_to_clients {
-        return Some(format!("{device} leads to the clients of this box: a queue would slow down what they receive"));
+    let leads_to_clients = machine.clients.iter().any(|one| one.name == shaping.device.as_str());
+    if shaping.client == ClientAddress::Source && leads_to_clients {
+        return Err(Obstacle::LeadsToClients);
     }
     if let RootQueue::Foreign(queue) = root {
-        return Some(format!("{device} has the queue `{queue}`, which somebody else made and which stays"));
+        return Err(Obstacle::Foreign(queue.clone()));
     }
-    let has = |kind| kinds.is_none_or(|kinds| kinds.contains(&kind));
-    (!has(QueueKind::Cake) && !has(QueueKind::Htb))
-        .then(|| format!("this kernel limits no rate: it makes neither `cake` nor `htb`, so {device} gets no queue"))
+    let makes = |kind| kinds.is_none_or(|kinds| kinds.contains(&kind));
+    if makes(QueueKind::Cake) || makes(QueueKind::Htb) { Ok((root, kinds)) } else { Err(Obstacle::NoRate) }
 }
 
-fn shaped(shaping: &Shaping, machine: &Machine) -> (Option<Step>, Vec<LeftOut>) {
-    let Some(LinkDevice::Present { root, kinds, .. }) = &machine.link else { return (None, Vec::new()) };
-    let has = |kind| kinds.as_ref().is_some_and(|kinds| kinds.contains(&kind));
-    let device = shaping.device.as_str();
-    let (made, gets) = if kinds.is_none() || has(QueueKind::Cake) {
-        (vec![cake(shaping)], "each client has an equal share")
-    } else if has(QueueKind::FqCodel) {
-        (htb(shaping, &fq_codel(shaping)), "each connection has an equal share")
-    } else if has(QueueKind::Sfq) {
-        (htb(shaping, "sfq perturb 60"), "each connection has an equal share")
+/// Returns the step for the best queue of this kernel, and what a better one would do.
+fn shaped(shaping: &Shaping, root: &RootQueue, kinds: Option<&[QueueKind]>) -> (Step, Option<LeftOut>) {
+    const PER_CONNECTION: &str = "this kernel makes no `cake`, so a client with many connections has a larger share";
+    const UNFAIR: &str =
+        "this kernel makes no fair queue (`cake`, `fq_codel`, `sfq`), so one client can take most of the link";
+    let makes = |kind| kinds.is_none_or(|kinds| kinds.contains(&kind));
+    let (made, share, missing) = if makes(QueueKind::Cake) {
+        (vec![cake(shaping)], "each client has an equal share", None)
+    } else if makes(QueueKind::FqCodel) {
+        (htb(shaping, &fq_codel(shaping)), "each connection has an equal share", Some(PER_CONNECTION))
+    } else if makes(QueueKind::Sfq) {
+        (htb(shaping, "sfq perturb 60"), "each connection has an equal share", Some(PER_CONNECTION))
     } else {
-        (htb(shaping, &fifo(shaping)), "nobody has a share")
+        (htb(shaping, &fifo(shaping)), "nobody has a share", Some(UNFAIR))
     };
+    let device = shaping.device.as_str();
     let undo = words(&format!("tc qdisc del dev {device} root handle {HANDLE}"));
     let again = (*root == RootQueue::Ours).then(|| undo.clone());
-    let why = format!("{device} sends at most {}, {}; {gets}", shaping.rate, shaping.formula);
-    let step = Step { why, action: Action::Queue { commands: again.into_iter().chain(made).collect(), undo } };
-    let missing = if kinds.is_none() {
-        Some("this user may not try which queues this kernel makes; root may")
-    } else if has(QueueKind::Cake) {
-        None
-    } else if has(QueueKind::FqCodel) || has(QueueKind::Sfq) {
-        Some("this kernel makes no `cake`, so a client with many connections has a larger share")
-    } else {
-        Some("this kernel makes no fair queue (`cake`, `fq_codel`, `sfq`), so one client can take most of the link")
+    let step = Step {
+        why: format!("{device} sends at most {}, {}; {share}", shaping.rate, shaping.formula),
+        action: Action::Queue { commands: again.into_iter().chain(made).collect(), undo },
     };
-    let left_out = missing.map(|why| LeftOut {
-        why: why.to_owned(),
-        commands: if kinds.is_none() { Vec::new() } else { vec![cake(shaping)] },
-    });
-    (Some(step), left_out.into_iter().collect())
+    let untried = "this user may not try which queues this kernel makes; root may";
+    let left_out = match (kinds, missing) {
+        (None, _) => Some(LeftOut { why: untried.to_owned(), commands: Vec::new() }),
+        (Some(_), missing) => missing.map(|why| LeftOut { why: why.to_owned(), commands: vec![cake(shaping)] }),
+    };
+    (step, left_out)
 }
 
 /// Returns the command for `cake`. `besteffort`: a client that marks its own packets as urgent gets no more than others.
@@ -211,10 +175,11 @@ fn words(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_config::load_text;
+    use longhaul_config::{Settings, load_text};
     use longhaul_derive::{HostFacts, derive};
 
-    use super::super::plan::{Plan, plan};
+    use super::super::plan::plan;
+    use super::super::step::Plan;
     use super::super::{ClientInterface, script};
     use super::*;
 
@@ -230,7 +195,7 @@ mod tests {
         LinkDevice::Present { root, kinds: Some(kinds.to_vec()), is_default_route: false }
     }
 
-    fn planned(device: &str, link: Option<LinkDevice>) -> Plan {
+    fn state(device: &str, link: Option<LinkDevice>) -> (Settings, Derived, Machine) {
         let text = format!(
             "link: {{ rtt: 700ms, down: 2mbit, up: 500kbit, device: {device} }}\n\
              proxy: {{ addresses: [198.51.100.12] }}\nupstream: {{ resolvers: [192.0.2.53] }}\n"
@@ -238,7 +203,13 @@ mod tests {
         let settings = load_text("test.yaml".as_ref(), text).unwrap().settings;
         let clients = vec![ClientInterface { name: "lan0".to_owned(), ..ClientInterface::default() }];
         let machine = Machine { clients, link, ..Machine::default() };
-        plan(&settings, &derive(&settings, &HostFacts::unknown()), &machine)
+        let derived = derive(&settings, &HostFacts::unknown());
+        (settings, derived, machine)
+    }
+
+    fn planned(device: &str, link: Option<LinkDevice>) -> Plan {
+        let (settings, derived, machine) = state(device, link);
+        plan(&settings, &derived, &machine)
     }
 
     /// Returns the commands of the queue, and the commands that are left out.
@@ -291,10 +262,10 @@ mod tests {
     fn a_device_that_is_somebody_elses_or_missing_stays_as_it_is() {
         let foreign = present(RootQueue::Foreign("fq 8001:".to_owned()), &QueueKind::ALL);
         for (link, why) in [
-            (Some(foreign), "`fq 8001:`, which somebody else made"),
-            (Some(LinkDevice::Missing), "no interface `wan0`"),
-            (Some(LinkDevice::NoProgram), "without the program `tc`"),
-            (None, "no interface `wan0`"),
+            (Some(foreign), "its queue `fq 8001:` is somebody else's"),
+            (Some(LinkDevice::Missing), "no such interface"),
+            (Some(LinkDevice::NoProgram), "no program `tc`"),
+            (None, "no such interface"),
         ] {
             let plan = planned("wan0", link);
             assert_eq!(commands(&plan), (Vec::new(), vec![CAKE.to_owned()]), "{why}");
@@ -317,22 +288,40 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_of_the_kernel_has_no_handle() {
-        let of = RootQueue::of;
-        for shown in [
-            "",
-            "qdisc noqueue 0: root refcnt 2 \n",
-            "qdisc mq 0: root \nqdisc fq_codel 0: parent :2 limit 10240p\nqdisc fq_codel 0: parent :1 limit 10240p\n",
-            "qdisc pfifo_fast 0: root refcnt 2 bands 3 priomap 1 2 2\nqdisc ingress ffff: parent ffff:fff1 ---------------- \n",
-        ] {
-            assert_eq!(of(shown), RootQueue::OfTheKernel, "{shown}");
-        }
-        assert_eq!(
-            of("qdisc htb 4170: root refcnt 2 r2q 10 default 0x1\nqdisc bfifo 4171: parent 4170:1\n"),
-            RootQueue::Ours
-        );
-        assert_eq!(of("qdisc cake 8003: dev wan0 root refcnt 2\n"), RootQueue::Foreign("cake 8003:".to_owned()));
-        // A queue of the same handle on another device is not shown.
-        assert_eq!(of("qdisc mq 1: root\nqdisc htb 4170: parent 1:1\n"), RootQueue::Foreign("mq 1:".to_owned()));
+    fn a_remote_never_slows_down_what_its_clients_receive() {
+        let (settings, mut derived, machine) = state("lan0", Some(present(RootQueue::OfTheKernel, &QueueKind::ALL)));
+        let LinkQueue::Shaped(shaping) = &mut derived.link_queue else { panic!("not shaped") };
+        shaping.client = ClientAddress::Source;
+        let plan = plan(&settings, &derived, &machine);
+        assert_eq!(commands(&plan).0, [""; 0]);
+        assert!(plan.left_out[0].why.contains("leads to the clients"), "{}", plan.left_out[0].why);
+        assert_eq!(lost_queue(&derived, &machine), None, "nothing to mend");
+    }
+
+    #[test]
+    fn a_queue_is_lost_where_one_could_be() {
+        let lost = |link| {
+            let (_, derived, machine) = state("wan0", Some(link));
+            lost_queue(&derived, &machine)
+        };
+        let says = |link, words: &str| lost(link).is_some_and(|why| why.contains(words));
+        assert!(says(present(RootQueue::OfTheKernel, &[QueueKind::Htb]), "wan0 has lost"));
+        assert!(says(present(RootQueue::Foreign("fq 8001:".to_owned()), &[QueueKind::Htb]), "somebody else's"));
+        assert!(says(LinkDevice::Missing, "no such interface"));
+        assert_eq!(lost(present(RootQueue::Ours, &[QueueKind::Htb])), None);
+        assert_eq!(lost(present(RootQueue::OfTheKernel, &[])), None);
+        assert_eq!(lost(LinkDevice::NoProgram), None);
+    }
+
+    #[test]
+    fn a_device_with_the_default_route_is_too_wide_at_the_wired_side_alone() {
+        let device =
+            |is_default_route| LinkDevice::Present { root: RootQueue::OfTheKernel, kinds: None, is_default_route };
+        let (_, mut derived, machine) = state("wan0", Some(device(true)));
+        assert!(wide_device(&derived, &machine).is_some_and(|warning| warning.starts_with("wan0 (`link.device`)")));
+        assert_eq!(wide_device(&derived, &Machine { link: Some(device(false)), ..machine.clone() }), None);
+        let LinkQueue::Shaped(shaping) = &mut derived.link_queue else { panic!("not shaped") };
+        shaping.client = ClientAddress::Source;
+        assert_eq!(wide_device(&derived, &machine), None);
     }
 }

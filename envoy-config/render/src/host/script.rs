@@ -1,6 +1,6 @@
 //! Renders a plan as a shell script.
 
-use super::plan::{Action, Plan};
+use super::step::{Action, Plan};
 
 /// Returns a script that does the steps of the plan.
 pub fn script(plan: &Plan, file: &str, interface: &str) -> String {

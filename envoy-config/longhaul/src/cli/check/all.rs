@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use longhaul_config::units::show_duration;
 use longhaul_config::{DnsMode, Settings};
-use longhaul_derive::{Derived, Failover, Origin, Packets, Row, TargetKind};
+use longhaul_derive::{Derived, Failover, LinkQueue, Origin, Packets, Row, TargetKind};
 use longhaul_observe::table::table;
 
 use super::lines::{encrypted, images, listed, pair, parent, uses};
@@ -39,6 +39,7 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
         timers(derived, width),
         bounds(derived, width),
         shares(derived, width),
+        link_queue(derived, width),
         "\ntransport: each value can be set under `transport:` by its name, one with a dot in its group\n".to_owned(),
         table(&["name", "value", "purpose and reason"], &rows, width),
     ]
@@ -86,6 +87,19 @@ fn shares(derived: &Derived, width: usize) -> String {
     }
     let title = "\nneighbours: the payload of each direction, of which every client has an equal share\n";
     [title, &table(&["direction", "value and reason"], &rows, width)].concat()
+}
+
+/// The queue of the link's device.
+fn link_queue(derived: &Derived, width: usize) -> String {
+    let LinkQueue::Shaped(shaping) = &derived.link_queue else { return String::new() };
+    let lines = |[name, value, reason]: [String; 3]| [vec![name, value], vec![String::new(), format!("= {reason}")]];
+    let rows: Vec<Vec<String>> = derived.link_queue.rows().into_iter().flat_map(lines).collect();
+    let title = format!(
+        "\nqueue of {}, for all packets that this box sends over the link: `cake`, or `htb` with the fairest queue that the \
+         kernel makes\n",
+        shaping.device
+    );
+    title + &table(&["queue", "value and reason"], &rows, width)
 }
 
 /// The other boxes with the proxy's addresses.

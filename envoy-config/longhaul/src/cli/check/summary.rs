@@ -8,8 +8,8 @@ use longhaul_config::{
     Cache, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity, delta_saving,
 };
 use longhaul_derive::{
-    Compressors, CongestionControl, Derived, LevelInUse, Limit, Neighbours, Origin, TargetKind, Unshared, Value,
-    names_ahead,
+    Compressors, CongestionControl, Derived, LevelInUse, Limit, LinkQueue, Neighbours, Origin, Shaping, TargetKind,
+    Unshared, Value, names_ahead,
 };
 
 use super::lines::{access_log, encrypted, images, pair, parent, uses};
@@ -24,6 +24,7 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
         Some(("uses", uses(&derived.capacity))),
         clients(settings).map(|text| ("clients", text)),
         neighbours(settings, &derived.neighbours).map(|text| ("neighbours", text)),
+        link_queue(&derived.link_queue).map(|text| ("queue", text)),
         names(settings).map(|text| ("names", text)),
         // A box without a name of its own has nothing to encrypt with, which surprises nobody.
         encrypted(settings).filter(|_| !settings.proxy.secure_names.is_empty()).map(|text| ("encrypted", text)),
@@ -126,10 +127,11 @@ fn names(settings: &Settings) -> Option<String> {
     }
 }
 
-/// Returns None for a single box without `link.fill`.
+/// Returns None for a single box without `link.fill`, and for one whose device is shaped.
 fn neighbours(settings: &Settings, neighbours: &Neighbours) -> Option<String> {
     match neighbours {
         Neighbours::Unshared(Unshared::Off) if settings.role == Role::Edge => None,
+        Neighbours::Unshared(Unshared::Edge) if settings.link.device.is_some() => None,
         Neighbours::Unshared(why) => Some(format!("no shares: {}", why.reason())),
         Neighbours::Fair { down, up } => {
             let shown = |limit: &Option<Limit>| limit.as_ref().map_or("no limit".to_owned(), ToString::to_string);
@@ -139,6 +141,17 @@ fn neighbours(settings: &Settings, neighbours: &Neighbours) -> Option<String> {
             };
             Some(format!("{whose} {} down, {} up (`link.fill`)", shown(down), shown(up)))
         }
+    }
+}
+
+/// The queue that `longhaul host` makes. None without `link.device`.
+fn link_queue(queue: &LinkQueue) -> Option<String> {
+    match queue {
+        LinkQueue::Off => None,
+        LinkQueue::Unshaped(why) => Some(format!("no queue for `link.device`: {}", why.reason())),
+        LinkQueue::Shaped(Shaping { device, rate, formula, .. }) => Some(format!(
+            "{device} sends at most {rate}, also of what bypasses Longhaul: {formula}. `longhaul host` makes the queue"
+        )),
     }
 }
 
