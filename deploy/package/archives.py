@@ -28,7 +28,7 @@ CONTROL = {
     },
     "rpm": {
         "depends": ["glibc >= 2.34", "shadow-utils", "ca-certificates"],
-        "recommends": ["nftables", "iproute"],
+        "recommends": ["nftables", "iproute", "iproute-tc"],
         "license": "Apache-2.0",
     },
 }

@@ -14,7 +14,7 @@ use longhaul_config::{DeviceName, Link, PeerName, Role};
 const PERCENT: u64 = 95;
 /// The round trip of an ordinary Internet path. A queue that expects less drops packets of far servers too soon.
 const LEAST_ROUND_TRIP: Duration = Duration::from_millis(100);
-/// The part of a round trip for which packets may wait all the time (RFC 8289 section 4.3).
+/// The part of a round trip for which packets may wait all the time (RFC 8289).
 const TARGET_PART: u32 = 20;
 /// The packets of this size that may wait in any case: below two of them, a queue drops what a slow link needs.
 const PACKET_BYTES: u64 = 1514;
@@ -68,7 +68,7 @@ impl LinkQueue {
         let round_trip = link.rtt.max(LEAST_ROUND_TRIP);
         Self::Shaped(Shaping {
             device,
-            formula: format!("{PERCENT}% of {rate} (`{key}`): the frames of the link come on top"),
+            formula: format!("{PERCENT}% of {rate} (`{key}`), which leaves room for the frames of the link"),
             rate: sent,
             round_trip,
             target: (round_trip / TARGET_PART).max(sent.time_for(PACKET_BYTES * 2)),
@@ -95,7 +95,7 @@ impl LinkQueue {
             row(
                 "longest standing wait",
                 show_duration(shaping.target),
-                "a twentieth of the round trip, at least two packets [RFC 8289 section 4.3]",
+                "a twentieth of the round trip, at least two packets [RFC 8289]",
             ),
             row("client", shaping.client.to_string(), client),
         ]

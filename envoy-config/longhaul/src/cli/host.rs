@@ -157,9 +157,9 @@ fn say_what_is_missing(plan: &Plan, failed: &[HostError]) {
         eprintln!("warning: not done: {error}");
     }
     for part in &plan.left_out {
-        eprintln!("warning: not run: {}", part.why);
+        eprintln!("warning: {}", part.why);
         for command in &part.commands {
-            eprintln!("  later, by hand: {}", command.join(" "));
+            eprintln!("  not run: {}", command.join(" "));
         }
     }
 }

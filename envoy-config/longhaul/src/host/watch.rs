@@ -39,8 +39,8 @@ pub(crate) struct Watch {
     /// True if clients' IPv6 traffic passes this box by, where they have IPv6.
     ipv6_bypasses: bool,
     derived: Derived,
-    /// `link.device`
-    device: Option<DeviceName>,
+    /// `link.device`, and the kinds of queue that the kernel makes.
+    device: Option<(DeviceName, Option<Vec<QueueKind>>)>,
 }
 
 impl Watch {
@@ -51,7 +51,7 @@ impl Watch {
             ports: counted(settings),
             ipv6_bypasses: settings.listen.ipv6_bypasses(),
             derived: derive(settings, &HostFacts::unknown()),
-            device: settings.link.device.clone(),
+            device: settings.link.device.clone().map(|device| (device, kinds_of_queues())),
         }
     }
 
@@ -65,7 +65,6 @@ impl Watch {
         let (start, mut arrivals) = (Instant::now(), Arrivals::default());
         let changed = |file: &Path| fs::metadata(file).and_then(|metadata| metadata.modified()).ok();
         let mut read_at = changed(&self.file);
-        let kinds = kinds_of_queues();
         loop {
             let began = Instant::now();
             if changed(&self.file) != read_at {
@@ -77,11 +76,8 @@ impl Watch {
                 at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
                 file: self.file.clone(),
                 clients: self.clients.clone(),
-                faults: [
-                    self.faults(&rules, &arrivals.add(start.elapsed(), self.counts(&rules))),
-                    self.lost_queue(kinds.as_deref()),
-                ]
-                .concat(),
+                faults: [self.faults(&rules, &arrivals.add(start.elapsed(), self.counts(&rules))), self.lost_queue()]
+                    .concat(),
             };
             replaced_file::replace(path, &serde_json::to_vec_pretty(&report)?, 0o644)?;
             thread::sleep(PAUSE.max(began.elapsed() * PART_OF_TIME));
@@ -126,9 +122,9 @@ impl Watch {
     }
 
     /// Returns the fault of the link's device, if it could have a queue and has none.
-    fn lost_queue(&self, kinds: Option<&[QueueKind]>) -> Vec<HostFault> {
-        let Some(device) = &self.device else { return Vec::new() };
-        let link = Some(link_device(device, kinds.map(<[_]>::to_vec)));
+    fn lost_queue(&self) -> Vec<HostFault> {
+        let Some((device, kinds)) = &self.device else { return Vec::new() };
+        let link = Some(link_device(device, kinds.clone()));
         let clients = names(&self.clients).map(|name| ClientInterface { name: name.to_owned(), ..Default::default() });
         let machine = Machine { link, clients: clients.collect(), ..Machine::default() };
         let fault = |why| HostFault::Unshaped { why, cure: self.again() };
@@ -360,7 +356,7 @@ mod tests {
                     upstream: { resolvers: [192.0.2.53] }\n";
         let settings = longhaul_config::load_text("longhaul.yaml".as_ref(), text.to_owned()).unwrap().settings;
         let watch = Watch::of("longhaul.yaml".into(), "lan0,lan0.20".to_owned(), &settings);
-        assert_eq!(watch.lost_queue(None), [], "no device");
+        assert_eq!(watch.lost_queue(), [], "no device");
         let gone = watch.faults(&Ruleset::parse(r#"{"nftables": []}"#).unwrap(), &BTreeMap::new());
         assert_eq!(gone, [HostFault::Gone { cure: "systemctl restart longhaul-host@lan0:lan0.20".to_owned() }]);
     }

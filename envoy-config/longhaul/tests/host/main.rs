@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod queue;
+
 use std::fs::File;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

@@ -122,7 +122,7 @@ fn shaped(shaping: &Shaping, root: &RootQueue, kinds: Option<&[QueueKind]>) -> (
         why: format!("{device} sends at most {}, {}; {share}", shaping.rate, shaping.formula),
         action: Action::Queue { commands: again.into_iter().chain(made).collect(), undo },
     };
-    let untried = "this user may not try which queues this kernel makes; root may";
+    let untried = "only root may try which queues this kernel makes, so it may lack `cake`";
     let left_out = match (kinds, missing) {
         (None, _) => Some(LeftOut { why: untried.to_owned(), commands: Vec::new() }),
         (Some(_), missing) => missing.map(|why| LeftOut { why: why.to_owned(), commands: vec![cake(shaping)] }),
@@ -271,7 +271,7 @@ mod tests {
             assert_eq!(commands(&plan), (Vec::new(), vec![CAKE.to_owned()]), "{why}");
             assert!(plan.left_out[0].why.contains(why), "{}", plan.left_out[0].why);
             let script = script(&plan, "test.yaml", "lan0");
-            assert!(script.ends_with(&format!("# To do later, by hand:\n# {CAKE}\n")), "{script}");
+            assert!(script.ends_with(&format!("# not run: {CAKE}\n")), "{script}");
         }
         let off = planned("off", Some(present(RootQueue::OfTheKernel, &QueueKind::ALL)));
         assert_eq!((commands(&off), off.left_out), ((Vec::new(), Vec::new()), Vec::new()));

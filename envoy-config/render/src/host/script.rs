@@ -28,11 +28,8 @@ pub fn script(plan: &Plan, file: &str, interface: &str) -> String {
         out.push_str(&["\n# ", &step.why, "\n", &commands, "\n"].concat());
     }
     for part in &plan.left_out {
-        out.push_str(&format!("\n# Not run: {}.\n", part.why));
-        if !part.commands.is_empty() {
-            out.push_str("# To do later, by hand:\n");
-        }
-        out.extend(part.commands.iter().map(|command| format!("# {}\n", line(command))));
+        out.push_str(&["\n# ", &part.why, "\n"].concat());
+        out.extend(part.commands.iter().map(|command| format!("# not run: {}\n", line(command))));
     }
     out
 }

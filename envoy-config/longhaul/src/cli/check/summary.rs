@@ -150,7 +150,7 @@ fn link_queue(queue: &LinkQueue) -> Option<String> {
         LinkQueue::Off => None,
         LinkQueue::Unshaped(why) => Some(format!("no queue for `link.device`: {}", why.reason())),
         LinkQueue::Shaped(Shaping { device, rate, formula, .. }) => Some(format!(
-            "{device} sends at most {rate}, also of what bypasses Longhaul: {formula}. `longhaul host` makes the queue"
+            "{device} sends at most {rate}, {formula}. All packets count, also those that bypass Longhaul. `longhaul host` makes the queue"
         )),
     }
 }
