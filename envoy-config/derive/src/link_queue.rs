@@ -43,7 +43,7 @@ pub struct Shaping {
     pub round_trip: Duration,
     /// The time for which packets may wait all the time.
     pub target: Duration,
-    /// The address by which clients are told apart.
+    /// The address that identifies a client.
     pub client: ClientAddress,
 }
 

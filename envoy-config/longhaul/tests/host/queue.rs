@@ -123,6 +123,16 @@ fn a_missing_device_and_a_missing_program_are_named_and_the_rest_is_applied() {
 }
 
 #[test]
+fn tc_reads_the_commands_for_a_kernel_with_cake() {
+    let script = "tc qdisc add dev wan0 root handle 8001: pfifo; longhaul --print | sed -n 's/^# not run: //p' > later\n\
+                  cat later; tc qdisc del dev wan0 root; sh later 2>&1 || true";
+    let Some(text) = on_a_link(script) else { return };
+    assert!(text.contains("cake bandwidth 19000000bit besteffort dual-dsthost rtt 600ms"), "{text}");
+    let (_, said) = text.split_once("rtt 600ms\n").unwrap();
+    assert!(!said.contains("Usage") && !said.contains("What is"), "{text}");
+}
+
+#[test]
 fn check_names_a_device_that_is_missing_somebody_elses_or_too_wide() {
     let script = "checked() { $program check longhaul.yaml 2>&1 | grep -e 'link.device' -e 'wan0 gets' || true; echo =====; }\n\
                   checked; ip route add default via 203.0.113.130; checked; ip route del default\n\

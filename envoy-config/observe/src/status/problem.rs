@@ -268,7 +268,7 @@ pub(super) enum Warning {
         /// The change of the file.
         cure: String,
     },
-    /// What bypasses Longhaul has no limit and no shares.
+    /// Traffic that bypasses Longhaul has no limit and no shares.
     #[error("{why}, so what bypasses Longhaul fills the queue of the modem: {cure}")]
     Unshaped {
         /// The device of the link, and the reason.

@@ -69,7 +69,7 @@ pub fn lost_queue(derived: &Derived, machine: &Machine) -> Option<String> {
     }
 }
 
-/// Returns a warning if more than the link is behind the device. What goes there counts as well.
+/// Returns a warning if more than the link is behind the device. Packets for other networks count as well.
 #[must_use]
 pub fn wide_device(derived: &Derived, machine: &Machine) -> Option<String> {
     let LinkQueue::Shaped(Shaping { device, client: ClientAddress::Destination, .. }) = &derived.link_queue else {
@@ -160,8 +160,11 @@ fn htb(shaping: &Shaping, leaf: &str) -> Vec<Vec<String>> {
     commands.iter().map(|command| words(command)).collect()
 }
 
+/// Returns a queue that drops what waits above the target for longer than an interval. On a slow link, two packets take
+/// longer than a round trip.
 fn fq_codel(shaping: &Shaping) -> String {
-    format!("fq_codel interval {}ms target {}ms", shaping.round_trip.as_millis(), shaping.target.as_millis())
+    let interval = shaping.round_trip.max(shaping.target * 2);
+    format!("fq_codel interval {}ms target {}ms", interval.as_millis(), shaping.target.as_millis())
 }
 
 /// Returns a queue of at most a round trip: it keeps the link full, and no longer wait helps anybody.
@@ -175,6 +178,8 @@ fn words(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use longhaul_config::{Settings, load_text};
     use longhaul_derive::{HostFacts, derive};
 
@@ -285,6 +290,16 @@ mod tests {
         assert_eq!(commands(&plan).0, ["tc qdisc del dev wan0 root handle 4170:", CAKE]);
         let Some(Step { action: Action::Queue { undo, .. }, .. }) = plan.steps.last() else { panic!("not last") };
         assert_eq!(undo.join(" "), "tc qdisc del dev wan0 root handle 4170:");
+    }
+
+    #[test]
+    fn on_the_slowest_links_two_packets_may_wait() {
+        let (_, mut derived, _) = state("wan0", None);
+        let LinkQueue::Shaped(shaping) = &mut derived.link_queue else { panic!("not shaped") };
+        (shaping.round_trip, shaping.target) = (Duration::from_millis(100), Duration::from_millis(637));
+        assert_eq!(fq_codel(shaping), "fq_codel interval 1274ms target 637ms");
+        shaping.rate.bits_per_second = 38_000;
+        assert_eq!(fifo(shaping), "bfifo limit 24224");
     }
 
     #[test]
