@@ -29,7 +29,7 @@ pub use {
     failover::{Ejection, Failover},
     host::{CongestionControls, HostFacts},
     images::ImagesChoice,
-    link_queue::{ClientAddress, LinkQueue, Shaping},
+    link_queue::{ClientAddress, LinkQueue, SEVERAL_LINKS, Shaping},
     names::names_ahead,
     neighbours::{Limit, Neighbours, Unshared},
     packets::Packets,

@@ -19,6 +19,9 @@ const TARGET_PART: u32 = 20;
 /// The packets of this size that may wait in any case: below two of them, a queue drops what a slow link needs.
 const PACKET_BYTES: u64 = 1514;
 
+/// The reason for [`LinkQueue::SeveralLinks`].
+pub const SEVERAL_LINKS: &str = "`split.peer` names several remotes, and each has a link of its own";
+
 /// The queue of the link's device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkQueue {

@@ -72,7 +72,9 @@ impl Unshared {
             Self::Edge => {
                 "one box cannot limit what bypasses it; `link.device` names the device that `longhaul host` shapes"
             }
-            Self::RemotesByPattern => "`split.peer` has a pattern; list the remotes, because each has a link of its own",
+            Self::RemotesByPattern => {
+                "`split.peer` has a pattern; list the remotes, because each has a link of its own"
+            }
         }
     }
 }

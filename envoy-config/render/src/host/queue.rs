@@ -3,7 +3,7 @@
 //! Only the kernel sees all that crosses the link. The steps choose the best queue that this kernel makes, and leave a
 //! device alone whose queue somebody else chose.
 
-use longhaul_derive::{ClientAddress, Derived, LinkQueue, Shaping};
+use longhaul_derive::{ClientAddress, Derived, LinkQueue, SEVERAL_LINKS, Shaping};
 
 use super::link_device::{HANDLE, LinkDevice, QueueKind, RootQueue};
 use super::machine::Machine;
@@ -36,8 +36,8 @@ enum Obstacle {
 pub(super) fn shape(derived: &Derived, machine: &Machine) -> (Option<Step>, Vec<LeftOut>) {
     let shaping = match &derived.link_queue {
         LinkQueue::Off => return (None, Vec::new()),
-        LinkQueue::Unshaped(why) => {
-            let why = format!("`link.device` gets no queue: {}", why.reason());
+        LinkQueue::SeveralLinks => {
+            let why = format!("`link.device` gets no queue: {SEVERAL_LINKS}");
             return (None, vec![LeftOut { why, commands: Vec::new() }]);
         }
         LinkQueue::Shaped(shaping) => shaping,

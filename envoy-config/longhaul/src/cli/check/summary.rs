@@ -8,8 +8,8 @@ use longhaul_config::{
     Cache, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity, delta_saving,
 };
 use longhaul_derive::{
-    Compressors, CongestionControl, Derived, LevelInUse, Limit, LinkQueue, Neighbours, Origin, Shaping, TargetKind,
-    Unshared, Value, names_ahead,
+    Compressors, CongestionControl, Derived, LevelInUse, Limit, LinkQueue, Neighbours, Origin, SEVERAL_LINKS, Shaping,
+    TargetKind, Unshared, Value, names_ahead,
 };
 
 use super::lines::{access_log, encrypted, images, pair, parent, uses};
@@ -148,7 +148,7 @@ fn neighbours(settings: &Settings, neighbours: &Neighbours) -> Option<String> {
 fn link_queue(queue: &LinkQueue) -> Option<String> {
     match queue {
         LinkQueue::Off => None,
-        LinkQueue::Unshaped(why) => Some(format!("no queue for `link.device`: {}", why.reason())),
+        LinkQueue::SeveralLinks => Some(format!("no queue for `link.device`: {SEVERAL_LINKS}")),
         LinkQueue::Shaped(Shaping { device, rate, formula, .. }) => Some(format!(
             "{device} sends at most {rate}, {formula}. All packets count, also those that bypass Longhaul. `longhaul host` makes the queue"
         )),
