@@ -87,7 +87,6 @@ def test_each_remote_of_a_ground_shares_a_link_of_its_own(
         jobs = [bulk | {"from": address, "streams": streams, "tls": tls} for address, streams, tls in ways]
         got = [one["bytes"] for one in bed.load(*jobs)]
 
-
         def names() -> set[str]:
             requests = bed.running.ground.requests()
             return {one["remote"] for one in requests if one.get("hop") == "tunnel" and "www" in one["authority"]}

@@ -230,7 +230,8 @@ def write_pair(
 ) -> Files:
     """Writes the files of both ends. The remote resolves the names of `steered` at once. `page` is that section of both
     files. `compress` is that of the ground. `split` changes keys of the remote. `ground_packs` is the ground's own
-    `pack_headers`, and `others` are further remotes that it accepts. The roles in `older` run an earlier version, which refuses keys that it does not know."""
+    `pack_headers`, and `others` are further remotes that it accepts. The roles in `older` run an earlier version, which
+    refuses keys that it does not know."""
     homes = {role: folder / role for role in ("remote", "ground")}
     for home in homes.values():
         home.mkdir(parents=True, exist_ok=True)
