@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import parts
+from bench import neighbours_half_rate, neighbours_outage, neighbours_uploads, neighbours_users, parts
 from harness.host.artifacts import need_root
 from harness.host.processes import end_with_parent
 from harness.lab.neighbours import BULK, CLIENTS, SERVERS, NeighbourBed, jain, light_page, neighbour_bed
@@ -32,6 +32,14 @@ TARGETS = [
     at_most("http_page_beside_4_downloads_vs_idle", 1.6),
     at_most("queue_p50_ms", 120),
 ]
+MODULES = {
+    "uploads": neighbours_uploads,
+    "half-rate": neighbours_half_rate,
+    "users": neighbours_users,
+    "outage": neighbours_outage,
+}
+"""The parts beside pages and downloads. Each module has the targets of its figures."""
+ALL_TARGETS = [*TARGETS, *(target for module in MODULES.values() for target in module.TARGETS)]
 QUICK = bool(os.environ.get("QUICK"))
 LOADS = 1 if QUICK else 5
 GREEDY, OTHERS = 16, 4
@@ -61,7 +69,11 @@ def measured(folder: Path, way: str, suffix: str) -> tuple[parts.Figures, Any]:
     return dict(figures), {"loads": LOADS}
 
 
-PARTS: dict[str, parts.Part] = {"unshared": unshared, "fair": fair}
+PARTS: dict[str, parts.Part] = {
+    "unshared": unshared,
+    "fair": fair,
+    **{name: parts.of_module(module) for name, module in MODULES.items()},
+}
 
 
 def ready() -> None:
@@ -115,4 +127,4 @@ def pages_beside_downloads(bed: NeighbourBed, fresh: Iterator[str], *, tls: bool
 
 
 if __name__ == "__main__":
-    sys.exit(parts.main("neighbours", __doc__, PARTS, TARGETS, ready))
+    sys.exit(parts.main("neighbours", __doc__, PARTS, ALL_TARGETS, ready))

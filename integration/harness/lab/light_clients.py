@@ -14,6 +14,8 @@ A client does one of these:
     page    a document, then its objects on up to six connections to each host: the seconds, and true if all were whole
     get     requests one after the other on new connections: the seconds of each
     idle    downloads that the client leaves unread
+    user    new pages for some seconds, with pauses: the seconds of each, and true if all were whole
+    beat    requests at fixed times, whether earlier ones have ended or not: when each was sent, and its seconds
 """
 
 from __future__ import annotations
@@ -297,9 +299,45 @@ def idle(client: Client, job: dict[str, Any]) -> dict[str, Any]:
     return {"open": len(streams)}
 
 
+def user(client: Client, job: dict[str, Any]) -> dict[str, Any]:
+    """Loads one page after the other. `think_s` is the mean of the pauses, and `FRESH` stands for a number in URLs."""
+    draw = random.Random(job["name"])
+    until = time.monotonic() + job["seconds"]
+    text = json.dumps({"document": job["document"], "objects": job["objects"]})
+    pages: list[dict[str, Any]] = []
+    time.sleep(draw.uniform(0, job["think_s"]))
+    while time.monotonic() < until:
+        pages.append(page(client, json.loads(text.replace("FRESH", f"{job['name']}-{len(pages)}"))))
+        time.sleep(draw.uniform(0.5, 1.5) * job["think_s"])
+    return {"seconds": [one["seconds"] for one in pages], "whole": all(one["whole"] for one in pages)}
+
+
+def beat(client: Client, job: dict[str, Any]) -> dict[str, Any]:
+    """Sends requests at fixed times. `sent` is the time of the machine's monotonic clock."""
+    requests: list[dict[str, Any]] = [{} for _ in range(job["number"])]
+
+    def one(number: int) -> None:
+        sent = time.monotonic()
+        try:
+            stream, right = get(client, job["host"], job["to"], job["path"].replace("NUMBER", str(number)))
+            stream.close()
+        except (OSError, EOFError, ValueError):
+            right = False
+        requests[number] = {"sent": sent, "seconds": time.monotonic() - sent, "whole": right}
+
+    senders = []
+    for number in range(job["number"]):
+        senders.append(threading.Thread(target=one, args=(number,), daemon=True))
+        senders[-1].start()
+        time.sleep(job["every_s"])
+    for sender in senders:
+        sender.join()
+    return {"requests": requests}
+
+
 def load(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Does all jobs side by side, each after its `after_s`."""
-    kinds = {"page": page, "bulk": bulk, "get": gets, "idle": idle}
+    kinds = {"page": page, "bulk": bulk, "get": gets, "idle": idle, "user": user, "beat": beat}
     results: list[dict[str, Any]] = [{} for _ in jobs]
 
     def work(number: int, job: dict[str, Any]) -> None:

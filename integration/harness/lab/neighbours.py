@@ -25,7 +25,7 @@ from .line import FAR, NEAR_DEVICE, NEAR_HOME, Line
 PROGRAM = Path(__file__).with_name("light_clients.py")
 WAYS = ("direct", "unshared", "fair")
 """Without Longhaul, a pair with `link.fill: off`, and a pair."""
-CLIENTS = [CLIENT, *(f"192.0.2.{number}" for number in range(3, 9))]
+CLIENTS = [CLIENT, *(f"192.0.2.{number}" for number in range(3, 18))]
 """The addresses of clients."""
 SERVERS = {f"www{number}.example.org": f"203.0.113.{210 + number}" for number in range(7)}
 """The hosts of the pages. The last one has the downloads."""
