@@ -59,6 +59,10 @@ pub struct Failover {
     pub failures: Reasoned<u32>,
     /// The number of retries of a request that the pipe lost. They are for requests that are safe to repeat.
     pub retries: Reasoned<u32>,
+    /// The number of retries of a client's connection that found nothing open, where there is one way to origins. Without
+    /// Longhaul, such a client would wait for as long as TCP does. Each connection to the ground that times out costs all
+    /// waiting clients one, so their number alone says little about the time.
+    pub connection_retries: Reasoned<u32>,
     /// The longest wait before the first retry. It doubles before each further one, up to `retry_last`.
     pub retry_first: Duration,
     /// The longest wait before a retry.
@@ -131,8 +135,14 @@ impl Ejection {
 }
 
 impl Failover {
-    pub(super) fn of(remote: &Remote, link: &Link, intervals: &Intervals) -> Self {
+    /// `user_timeout` is the time for which TCP waits in an outage.
+    pub(super) fn of(remote: &Remote, link: &Link, intervals: &Intervals, user_timeout: Duration) -> Self {
         let Row { check, failures, retries, ejection } = Row::of(remote, link, intervals);
+        let patience = remote.restart_wait.max(user_timeout);
+        let connection_retries = Reasoned {
+            value: retries_in(patience, link.rtt),
+            reason: format!("the longer of `split.restart_wait` and user_timeout: {}", show_duration(patience)),
+        };
         let timer = |purpose, (time, formula): (Duration, &str)| Timer {
             traffic: &[Traffic::Pipe],
             purpose,
@@ -145,6 +155,7 @@ impl Failover {
             check_answer: timer("a health check has no response: it has failed", check_answer(link)),
             failures,
             retries,
+            connection_retries,
             retry_first: RETRY_FIRST,
             retry_last: RETRY_LAST,
             ejection,
@@ -217,7 +228,8 @@ mod tests {
             transport: PipeTransport::H2,
         };
         let link = link(Duration::from_millis(600), 20_000_000);
-        Failover::of(&remote, &link, &Intervals::of(&link, &Role::Remote(remote.clone())))
+        let intervals = Intervals::of(&link, &Role::Remote(remote.clone()));
+        Failover::of(&remote, &link, &intervals, Duration::from_secs(70))
     }
 
     #[test]
@@ -252,6 +264,13 @@ mod tests {
             }
         }
         assert_eq!(retries_in(Duration::ZERO, Duration::ZERO), LEAST_RETRIES);
+    }
+
+    #[test]
+    fn a_client_of_the_only_ground_waits_for_as_long_as_tcp_does() {
+        let Failover { retries, connection_retries, .. } = of(1, WhenDown::Error);
+        let longest = longest(connection_retries.value, Duration::from_millis(600));
+        assert!(longest > Duration::from_secs(70) && connection_retries.value > retries.value, "{longest:?}");
     }
 
     #[test]

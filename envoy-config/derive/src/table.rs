@@ -271,6 +271,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let bounds = Bounds::of(settings, &connection_buffer, &stream_window, &connection_window);
 
     let remote = settings.role.remote();
+    let failover = remote.map(|remote| Failover::of(remote, &settings.link, &intervals, user_timeout.value));
     Derived {
         bdp_down,
         bdp_up,
@@ -297,7 +298,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         upstream_connections,
         shards,
         capacity,
-        failover: remote.map(|remote| Failover::of(remote, &settings.link, &intervals)),
+        failover,
         warm: remote.map(|remote| Warm::of(remote, &settings.link)),
         intervals,
         timers,

@@ -115,8 +115,10 @@ struct Check {
 /// The retries of requests that are safe to retry.
 #[derive(Debug, Serialize)]
 struct Again {
-    /// The number of retries.
+    /// The number of retries of a request.
     retries: u32,
+    /// The number of retries of a client's connection.
+    connection_retries: u32,
     /// The longest wait before the first retry. It doubles before each further retry, up to `last`.
     first: String,
     last: String,
@@ -289,6 +291,7 @@ impl Again {
     fn of(failover: &Failover) -> Self {
         Self {
             retries: failover.retries.value,
+            connection_retries: failover.connection_retries.value,
             first: envoy_duration(failover.retry_first),
             last: envoy_duration(failover.retry_last),
         }
