@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import names_night
-from bench.names_pairs import pair_of_init
+from harness.lab import names_night
 from harness.lab.bed import LinkBed, standing
 from harness.lab.contenders.base import LinkContender, LinkTrack
 from harness.lab.contenders.direct import Direct
+from harness.lab.init_pair import pair_of_init
 from harness.lab.links import link
 from harness.lab.measure import Run
 from harness.lab.measure import measure as load

@@ -11,12 +11,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.names_pairs import pair_of_init, site_of
+from bench.names_pairs import site_of
 from bench.names_queries import Pace, look_up, questions
 from bench.names_remote import counted
 from harness.boxes.pair import Pair
 from harness.host.usage import PROC
 from harness.host.waiting import wait_for
+from harness.lab.init_pair import pair_of_init
 from harness.lab.line import Line
 from harness.lab.links import link
 from harness.net.namespaces import Namespace

@@ -16,8 +16,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import names_night
-from bench.names_pairs import pair_of_init
 from bench.names_pushed_remotes import Counts, counts_of, restart, until_stream
 from bench.names_queries import Lookup, look_up, questions
 from bench.names_second_day import (
@@ -34,6 +32,8 @@ from bench.names_second_day import (
     visits_of,
 )
 from harness.boxes.pair import Pair
+from harness.lab import names_night
+from harness.lab.init_pair import pair_of_init
 from harness.lab.line import Line
 from harness.lab.links import link
 from harness.lab.quiet import wait_until_quiet

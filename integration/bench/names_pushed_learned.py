@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.names_first_visit import LIMIT_S, LINK, PAGES, QUICK_PAGES, SCHEME, check_way
-from bench.names_pairs import pair_of_init
 from bench.names_pushed_remotes import Counts, counts_of, until_pushed, until_stream
 from harness.lab.bed import LinkBed, standing
 from harness.lab.contenders.base import LinkContender, LinkTrack
 from harness.lab.contenders.direct import Direct
+from harness.lab.init_pair import pair_of_init
 from harness.lab.links import link
 from harness.lab.measure import Run
 from harness.lab.measure import measure as load

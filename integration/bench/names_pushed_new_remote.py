@@ -18,12 +18,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.names_pairs import pair_of_init
 from bench.names_pushed_days import PAGE_S, Day, several, share, site_visit
 from bench.names_pushed_remotes import Counts, counts_of, renew, until_stream
 from bench.names_queries import Lookup
 from bench.names_second_day import LINK, QUICK_SITES, SITES, TODAY, resolving, visits_of
 from harness.boxes.pair import Pair
+from harness.lab.init_pair import pair_of_init
 from harness.lab.line import Line
 from harness.lab.links import link
 from harness.lab.quiet import wait_until_quiet

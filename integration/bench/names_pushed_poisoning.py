@@ -22,14 +22,14 @@ from typing import Any
 
 from dnslib import EDNS0, DNSRecord, EDNSOption
 
-from bench import names_night
-from bench.names_pairs import pair_of_init
 from bench.names_pushed_days import several
 from bench.names_pushed_ground import OPTION
 from bench.names_pushed_intruder import attempts, claims, from_remote, opens
 from bench.names_pushed_remotes import renew, restart, until_pushed, until_stream
 from bench.names_pushed_resolver import HostileResolver, addresses_of
 from harness.boxes.pair import Pair
+from harness.lab import names_night
+from harness.lab.init_pair import pair_of_init
 from harness.lab.line import Line
 from harness.lab.links import link
 from harness.net.namespaces import Namespace

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import names_night
-from bench.names_pairs import pair_of_init, site_of
+from bench.names_pairs import site_of
 from bench.names_queries import Lookup, look_up, questions
 from bench.names_remote import counted
 from harness.boxes.pair import Pair
 from harness.host.waiting import wait_for
+from harness.lab import names_night
+from harness.lab.init_pair import pair_of_init
 from harness.lab.line import Line
 from harness.lab.links import link
 from harness.lab.quiet import wait_until_quiet

@@ -15,10 +15,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from bench.names_pairs import pair_of_init, site_of
+from bench.names_pairs import site_of
 from bench.names_queries import Lookup, Pace, look_up, questions
 from bench.names_remote import responses_by_way
 from harness.clients.commands import Curl
+from harness.lab.init_pair import pair_of_init
 from harness.lab.line import Line
 from harness.lab.links import link
 from harness.origins.program import Origins

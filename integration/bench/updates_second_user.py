@@ -18,11 +18,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from bench.names_pairs import pair_of_init
 from harness.lab.bed import LinkBed, standing
 from harness.lab.contenders.base import LinkContender, LinkTrack
 from harness.lab.contenders.direct import Direct
 from harness.lab.contenders.squid import SquidBesideClients
+from harness.lab.init_pair import pair_of_init
 from harness.lab.line import NEAR_HOME
 from harness.lab.links import link
 from harness.lab.measure import Run
