@@ -77,7 +77,7 @@ def visit_by(boxes: Boxes, name: str) -> float:
 
 def visit(folder: Path, clients: Namespace, authority: Authority, name: str) -> float:
     """Types a name into a new browser. Returns the seconds until its page is there."""
-    with browser(folder, clients, authority, https_first=True) as chromium, chromium.tab() as tab:
+    with browser(folder, clients, authority, as_shipped=True) as chromium, chromium.tab() as tab:
         began_s = time.monotonic()
         tab.navigate(f"http://{name}/page.html", timeout_s=LIMIT_S, settle_s=0)
         return time.monotonic() - began_s

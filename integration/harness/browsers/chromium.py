@@ -55,7 +55,7 @@ FLAGS = (
     ),
 )
 HTTPS_FIRST = ("HttpsUpgrades", "HttpsFirstBalancedMode", "HttpsFirstBalancedModeAutoEnable")
-"""A typed http address is tried over https first. The saved pages are http pages, where this would add a round trip."""
+"""An http page is tried over https first. Pages of the papers are http pages, where this would add round trips."""
 FEATURES_OFF = ("OptimizationHints", "Translate", "MediaRouter")
 
 TALLEST_PX = 6000
@@ -272,13 +272,17 @@ def browser(
     authority: Authority | None = None,
     *,
     flags: tuple[str, ...] = (),
-    https_first: bool = False,
+    as_shipped: bool = False,
     lookups_at: str = "",
 ) -> Iterator[Browser]:
     """Starts a fresh browser: empty profile, empty caches, no connections. Deletes everything that it wrote
-    afterwards. It looks names up by DNS over HTTPS alone, if `lookups_at` gives a template."""
-    off = FEATURES_OFF if https_first else HTTPS_FIRST + FEATURES_OFF
+    afterwards. `as_shipped` leaves https-first and QUIC on, as users have them. It looks names up by DNS over HTTPS
+    alone, if `lookups_at` gives a template."""
+    off = FEATURES_OFF if as_shipped else HTTPS_FIRST + FEATURES_OFF
     flags = (f"--disable-features={','.join(off)}", *flags)
+    # A browser that shall use QUIC has a flag for the servers. Without it, the protocol would differ between loads.
+    if not as_shipped and not any(flag.startswith("--origin-to-force-quic-on") for flag in flags):
+        flags = ("--disable-quic", *flags)
     need_commands("chromium")
     home = Path(tempfile.mkdtemp(prefix="browser-", dir=folder))
     # The name of a Unix socket has at most 107 bytes, and the folders of tests have long names.
@@ -302,9 +306,6 @@ def _started(home: Path, sockets: Path, namespace: Namespace | None, flags: tupl
     """Starts the process, with DevTools on its descriptors 3 (it reads) and 4 (it writes)."""
     browser_reads, we_write = (_above_4(fd) for fd in os.pipe())
     we_read, browser_writes = (_above_4(fd) for fd in os.pipe())
-    # A browser that shall use QUIC has a flag for the servers. Without it, the protocol would differ between loads.
-    if not any(flag.startswith("--origin-to-force-quic-on") for flag in flags):
-        flags = ("--disable-quic", *flags)
     command = [
         "bash", "-c", f'exec 3<&{browser_reads} 4>&{browser_writes} {browser_reads}<&- {browser_writes}>&-; exec "$@"',
         "chromium", "chromium", *FLAGS, *flags, "--remote-debugging-pipe", f"--user-data-dir={home / 'profile'}",

@@ -26,6 +26,8 @@ CONGESTION_CONTROL = "bbr"
 """Of the origins, on every link. It is the best one for `direct`, so no gain comes from an old TCP of the servers."""
 
 WAKES = 3
+WAKE_HOST = "wake.example.org"
+"""The server of the small requests. A box that has resolved the name of a page would serve its first visit sooner."""
 
 
 @dataclass
@@ -49,16 +51,21 @@ def standing(
     seed: int,
     weighed: bool = True,
     http3: bool = False,
+    https: bool = True,
+    as_shipped: bool = False,
 ) -> Iterator[LinkBed]:
     """Sets everything up, and takes it down in any case. `weighed` measures the pages' weights. With `http3` the
-    origins speak HTTP/3 and announce it."""
+    origins speak HTTP/3 and announce it. Without `https` they refuse connections to port 443. `as_shipped` leaves
+    https-first and QUIC of browsers on."""
     authority = Authority(folder)
-    site = Site(dns=[f"{RESOLVER}:53"], https_port=443, http3_port=443 if http3 else 0, ca=authority.files.as_dict())
+    site = Site(dns=[f"{RESOLVER}:53"], http3_port=443 if http3 else 0, ca=authority.files.as_dict())
+    site.https_port = 443 if https else 0
     # Two pages may share addresses, but the hosts of one page may not. Browsers keep sockets by name, and one load
     # never has names of two pages.
     addresses = itertools.cycle(site_addresses())
     for page in pages:
         page.add_to(site, folder, addresses)
+    site.hosts[WAKE_HOST] = {"address": next(addresses), "generate": True}
     line = Line(folder, link.name, seed=seed)
     absent = {one.name: reason for one in contenders if (reason := one.missing())}
     present = {one.name: one for one in contenders if one.name not in absent}
@@ -69,13 +76,14 @@ def standing(
         weights = {
             page.name: weigh(page, site, line.internet, folder) for page in pages if weighed and isinstance(page, Page)
         }
-        track = LinkTrack(folder, line, link, authority, sorted(site.hosts))
+        track = LinkTrack(folder, line, link, authority, sorted(site.hosts), https, as_shipped)
         for one in present.values():
             stack.enter_context(one.started(track))
         assert line.link
         wait_until_quiet(line.link, link.rtt_ms)
         for one in present.values():
-            _wake(track, one, pages[0])
+            if one.tried:
+                _wake(track, one)
         yield LinkBed(track, weights, present, absent)
 
 
@@ -88,12 +96,12 @@ def use_congestion_control(line: Line, *names: str) -> str:
     return name
 
 
-def _wake(track: LinkTrack, one: LinkContender, page: ServedPage) -> None:
+def _wake(track: LinkTrack, one: LinkContender) -> None:
     """Sends one small request through the contender, so that its first connections are open before any load."""
     curl = Curl(track.folder, track.line.clients, "--cacert", str(track.authority.files.cert))
     with one.engaged(track):
-        for scheme in one.schemes:
-            url = page.url(scheme)
+        for scheme in (scheme for scheme in one.schemes if track.https or scheme != "https"):
+            url = f"{scheme}://{WAKE_HOST}/wake.css"
             # On the slowest links a resolver may time out before the response comes.
             problem = ""
             for _ in range(WAKES):

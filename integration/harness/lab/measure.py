@@ -11,7 +11,7 @@ from typing import Any
 
 from PIL import Image
 
-from harness.browsers.chromium import Browser, Load, Request, browser
+from harness.browsers.chromium import Browser, Load, Request
 from harness.browsers.devtools import DevToolsError
 from harness.clients.moved import true_url
 from harness.host.waiting import Timeout
@@ -22,6 +22,7 @@ from .line import FURTHER_PROXY_ADDRESSES
 from .pages import Page
 from .quiet import wait_until_quiet
 from .saved import SavedPage
+from .served import ServedPage
 
 FIRST_PHOTO = 'img[src*=".jpg"]'
 PICTURE_PX = (360, 480)
@@ -114,10 +115,12 @@ def measure(
 ) -> list[Run]:
     """Loads the page with a fresh browser. If `warm`, the same browser loads it once more. Then it goes on to `second`,
     if that is given. Runs have pictures if `pictures` is set."""
-    with ExitStack() as stack:
-        flags = contender.flags(track)
-        fresh = stack.enter_context(browser(track.folder, track.line.clients, track.authority, flags=flags))
-        stack.enter_context(contender.engaged(track))
+    contender = expecting(track, page, contender, template.scheme, timeout_s)
+    # The browser starts first, so that a load begins as soon as a box is ready. It ends first, because a box that stops
+    # waits for open connections.
+    with ExitStack() as way, ExitStack() as browsing:
+        fresh = browsing.enter_context(track.browser(*contender.flags(track)))
+        way.enter_context(contender.engaged(track))
         visits: list[tuple[str, Page | SavedPage]] = [("cold", page)]
         visits += [("warm", page)] if warm else []
         visits += [("second", second)] if second else []
@@ -126,6 +129,23 @@ def measure(
             if not runs or runs[0].complete:
                 runs.append(_load(track, contender, fresh, visited, template, cache, timeout_s, picture=pictures))
     return runs
+
+
+def expecting(
+    track: LinkTrack, page: ServedPage, contender: LinkContender, scheme: str, timeout_s: float
+) -> LinkContender:
+    """Returns the contender for the next load of a page, after the visit of the day before if it needs one."""
+    if scheme == "http" and track.https and track.as_shipped:
+        raise ValueError("a browser with https-first loads no page over http from a server that speaks https")
+    url = page.url(scheme)
+
+    def visit(by: LinkContender) -> None:
+        with by.engaged(track), track.browser(*by.flags(track)) as fresh:
+            assert track.line.link
+            wait_until_quiet(track.line.link, track.link.rtt_ms)
+            fresh.load(url, timeout_s=timeout_s, settle_s=(track.link.rtt_ms + SETTLE_MS) / 1000)
+
+    return contender.expecting(track, url, visit)
 
 
 def _load(

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.browsers.chromium import Load, browser
+from harness.browsers.chromium import Load
 from harness.clients.moved import true_url
 from harness.origins.pages import saved_page
 from harness.origins.program import Site
@@ -58,7 +58,7 @@ class SavedPage:
         direct = contender("direct")
         weight = 0
         for scheme, again in itertools.product(schemes, (False, True)):
-            with direct.engaged(track), browser(track.folder, track.line.clients, track.authority) as fresh:
+            with direct.engaged(track), track.browser() as fresh:
                 load = fresh.load(self.url(scheme), timeout_s=timeout_s, settle_s=2 * track.link.rtt_ms / 1000)
             loaded = _loaded(load, scheme)
             self._learnt[scheme] = sorted(loaded & set(self._learnt[scheme])) if again else sorted(loaded)

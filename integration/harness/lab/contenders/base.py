@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.browsers.chromium import Browser, browser
 from harness.host.processes import Child
 from harness.host.waiting import Timeout, wait_for
 from harness.net.authority import Authority
@@ -30,6 +31,10 @@ class LinkTrack(Track):
     authority: Authority
     hosts: list[str]
     """Every name of the sites."""
+    https: bool = True
+    """Servers speak https."""
+    as_shipped: bool = False
+    """Browsers have https-first and QUIC on."""
     _addresses: Iterator[str] = field(default_factory=lambda: iter(FURTHER_PROXY_ADDRESSES))
     _ports: Iterator[int] = field(default_factory=lambda: itertools.count(20100))
 
@@ -40,6 +45,10 @@ class LinkTrack(Track):
     def take_port(self) -> int:
         """A port that no other contender has."""
         return next(self._ports)
+
+    def browser(self, *flags: str) -> AbstractContextManager[Browser]:
+        """Returns a fresh browser of the clients."""
+        return browser(self.folder, self.line.clients, self.authority, flags=flags, as_shipped=self.as_shipped)
 
 
 class LinkContender(Contender[LinkTrack]):
@@ -53,8 +62,21 @@ class LinkContender(Contender[LinkTrack]):
     """The schemes that it handles."""
     settles: bool = True
     """Each load waits until the link is quiet."""
+    tried: bool = True
+    """The bed sends a small request through it before any load, so that its first connections are open. False if it
+    starts for each load."""
     watches: int = 0
     """Inotify instances that its processes open."""
+
+    def expecting(
+        self,
+        track: LinkTrack,  # noqa: ARG002 - what others need
+        url: str,  # noqa: ARG002
+        visit: Callable[[LinkContender], None],  # noqa: ARG002
+    ) -> LinkContender:
+        """Returns the contender for the next load of a page. One that carries the page on a second day may need a
+        visit of the day before. `visit` loads the page by another contender, and measures nothing."""
+        return self
 
     @abstractmethod
     def engaged(self, track: LinkTrack) -> AbstractContextManager[Any]:
