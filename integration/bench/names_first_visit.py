@@ -1,25 +1,21 @@
 """Pages over https on a geostationary link by a pair without a list: the first visit, and the one of the next day.
 
 Each round loads a page directly, by a pair whose boxes have just started and know no name, and by the same pair after a
-night. In the night both boxes are restarted, and eight hours pass for the remote's memory (`names_night`). Each load
-has a new browser. Nothing is looked up and no server is reached by a pair before the first load.
+night (`harness.lab.contenders.init_pair`). Each load has a new browser, with https-first and QUIC on. Nothing is looked
+up and no server is reached by a pair before the first load.
 """
 
 from __future__ import annotations
 
-import shutil
 import statistics
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.lab import names_night
 from harness.lab.bed import LinkBed, standing
-from harness.lab.contenders.base import LinkContender, LinkTrack
+from harness.lab.contenders.base import LinkContender
 from harness.lab.contenders.direct import Direct
-from harness.lab.init_pair import pair_of_init
+from harness.lab.contenders.init_pair import FirstVisit, SecondDay
 from harness.lab.links import link
 from harness.lab.measure import Run
 from harness.lab.measure import measure as load
@@ -35,41 +31,9 @@ ROUNDS, QUICK_ROUNDS = 3, 1
 QUICK_PAGES = ["light"]
 LIMIT_S = 90
 """After this time, a page counts as broken."""
-NIGHT_S = 8 * 3600
 DIRECT, FIRST, SECOND = "direct", "first_visit", "second_day"
-"""The loads of a round."""
-
-
-@dataclass
-class PairOfInit(LinkContender):
-    """A pair with the files of `longhaul pair init`, which runs during a load alone."""
-
-    name: str
-    title: str = "Longhaul, pair of pair init"
-    about: str = "Longhaul's pair with the files of `longhaul pair init` and the settings of `longhaul host`."
-
-    @contextmanager
-    def started(self, track: LinkTrack) -> Iterator[None]:  # noqa: ARG002 - each load starts its own
-        """Nothing runs between loads."""
-        yield
-
-    @contextmanager
-    def engaged(self, track: LinkTrack) -> Iterator[None]:
-        """Both boxes start and take the traffic. On a first visit they know nothing."""
-        home = track.folder_of("pair-of-init")
-        if self.name == FIRST:
-            shutil.rmtree(home)
-            home.mkdir()
-        elif not names_night.age(home / "remote" / "state", NIGHT_S):
-            raise RuntimeError("the remote remembers no name of the day before")
-        near = track.line.near
-        # Connections of a load by another way may be known, and would go that way.
-        near.forget_connections()
-        with pair_of_init(home, track.line, track.link, trusted=track.authority.files.cert):
-            if self.name == FIRST and (home / "remote" / "state" / names_night.KEPT).exists():
-                raise RuntimeError("a remote that has just started remembers names")
-            yield
-        near.forget_connections()
+WAYS: dict[str, LinkContender] = {DIRECT: Direct(), FIRST: FirstVisit(), SECOND: SecondDay()}
+"""The loads of a round, in their order. The second day takes the state of the first visit."""
 
 
 def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]:
@@ -77,25 +41,23 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
     wanted = QUICK_PAGES if quick else list(PAGES)
     pages = [make_page(page_table(PAGES[size])) for size in wanted]
     runs: list[Run] = []
-    # A bed tries its contenders before any load, which looks up a name. So the pairs are not among them.
-    ways: list[LinkContender] = [Direct(), PairOfInit(FIRST), PairOfInit(SECOND)]
-    with standing(folder, link(LINK), pages, ways[:1], seed=1, weighed=False) as bed:
+    with standing(folder, link(LINK), pages, list(WAYS.values()), seed=1, weighed=False, as_shipped=True) as bed:
         for number in range(QUICK_ROUNDS if quick else ROUNDS):
             for page in pages:
-                runs += [visit(bed, page, way, number) for way in ways]
+                runs += [visit(bed, page, name, number) for name in WAYS]
     print(rows(runs), flush=True)
     for size in PAGES.keys() - wanted:
         print(f"no figure of the {size} page: a quick run does not load it", flush=True)
     return figures_of(runs, wanted), [{**run.as_dict(), "steps": []} for run in runs]
 
 
-def visit(bed: LinkBed, page: Page, way: LinkContender, number: int) -> Run:
+def visit(bed: LinkBed, page: Page, name: str, number: int) -> Run:
     """Loads a page by one way, in a new browser."""
-    template = Run("names", LINK, page.name, SCHEME, way.name, number + 1)
-    (run,) = load(bed.track, page, way, template, warm=False, timeout_s=LIMIT_S)
+    template = Run("names", LINK, page.name, SCHEME, name, number + 1)
+    (run,) = load(bed.track, page, WAYS[name], template, warm=False, timeout_s=LIMIT_S)
     check_way(run, len(page.hosts))
     told = f"{run.load_ms:.0f} ms" if run.complete else run.problem
-    print(f"{page.name}, {way.name}, round {run.repeat}: {told}", flush=True)
+    print(f"{page.name}, {name}, round {run.repeat}: {told}", flush=True)
     return run
 
 

@@ -64,7 +64,11 @@ def _run(number: int, group: Group, seed: int, messages: Queue[Message], folder:
     pages = {name: _page(name) for name in group.pages}
     seconds = {name: second_page(make_page(page_table(name))) for name in group.seconds}
     contenders = [contender(name) for name in group.everybody()]
-    with standing(folder, group.link, [*pages.values(), *seconds.values()], contenders, seed=seed) as bed:
+    everything = [*pages.values(), *seconds.values()]
+    https = "https" in group.schemes or not group.as_shipped
+    with standing(
+        folder, group.link, everything, contenders, seed=seed, https=https, as_shipped=group.as_shipped
+    ) as bed:
         for page in pages.values():
             if isinstance(page, SavedPage):
                 bed.weights[page.name] = page.learn(bed.track, group.schemes, timeout_s(page.name, group.link))

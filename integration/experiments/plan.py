@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from harness.lab.contenders.init_pair import FirstVisit, SecondDay
 from harness.lab.ideal import ideal_ms
 from harness.lab.links import Link, link
 from harness.lab.measure import Run
@@ -38,6 +39,9 @@ class Group:
     """The contenders over https, where they differ."""
     seconds: tuple[str, ...] = ()
     """Pages from which each visitor goes on to a second page of the site."""
+    as_shipped: bool = False
+    """Browsers have https-first and QUIC on, as users have them. So an http page is one of servers without https, in a
+    bed without https pages."""
     pictures: bool = False
     """The report shows each page as the first browser of each contender showed it."""
     first_repeat: int = 1
@@ -72,6 +76,7 @@ class Group:
                 for scheme in self.schemes:
                     order = list(self.taking_part(scheme))
                     draw.shuffle(order)
+                    _put_first_visit_first(order)
                     for name in order:
                         yield Run(self.experiment, self.link_name, page, scheme, name, repeat)
 
@@ -87,3 +92,11 @@ class Group:
     def expected_total_ms(self) -> float:
         """Returns the expected time of the group."""
         return BED_MS + self.special_ms + sum(self.expected_ms(turn) for turn in self.turns(0))
+
+
+def _put_first_visit_first(order: list[str]) -> None:
+    """A second day takes the state that a first visit left. If it came first, it would have to make that visit."""
+    both = (FirstVisit.name, SecondDay.name)
+    if set(both) <= set(order):
+        places = sorted(order.index(name) for name in both)
+        order[places[0]], order[places[1]] = both

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .base import LinkContender
 from .direct import Direct
+from .init_pair import init_pair_contenders
 from .longhaul import edge_contenders
 from .pair import pair_contenders
 from .plain_envoy import plain_envoy_contenders
@@ -21,6 +22,7 @@ CONTENDERS: dict[str, LinkContender] = {
         *plain_envoy_contenders(),
         *edge_contenders(),
         *pair_contenders(),
+        *init_pair_contenders(),
     )
 }
 

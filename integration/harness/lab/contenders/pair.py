@@ -122,6 +122,7 @@ class LonghaulPairStarted(LonghaulPairDefault):
     title = "Longhaul, pair, just started"
     about = "Longhaul's pair with its defaults. Each load begins as soon as a pair that has just started has its pipe."
     settles = False
+    tried = False
 
     @contextmanager
     def started(self, track: LinkTrack) -> Iterator[None]:  # noqa: ARG002 - each load starts its own
