@@ -44,11 +44,11 @@ def _each_page(experiment: str, links: tuple[str, ...], pages: tuple[str, ...], 
 
 
 def _today(repeats: int) -> list[Group]:
-    def group(link: str, pages: tuple[str, ...], schemes: tuple[str, ...], *, all_contenders: bool = False) -> Group:
-        return Group(
-            "today", link, pages, schemes, EVERYBODY if all_contenders else OURS, repeats,
-            warm=OURS if all_contenders else (), https_contenders=HTTPS if all_contenders else None,
-        )  # fmt: skip
+    """Browsers have https-first and QUIC on. So http pages have beds of their own, whose servers refuse https."""
+    cnn, both = ("cnn",), ("cnn", "median-2025")
+
+    def group(link: str, pages: tuple[str, ...], scheme: str, contenders: tuple[str, ...] = OURS) -> Group:
+        return Group("today", link, pages, (scheme,), contenders, repeats, as_shipped=True)
 
     def more(usual: Group) -> list[Group]:
         """Up to `MORE_LOADS` in all."""
@@ -56,25 +56,30 @@ def _today(repeats: int) -> list[Group]:
             return []
         return [replace(usual, first_repeat=repeats + 1, repeats=MORE_LOADS - repeats)]
 
-    def fast(link: str) -> list[Group]:
-        usual = group(link, ("cnn", "median-2025"), ("http", "https"))
+    def fast(link: str, scheme: str) -> list[Group]:
+        usual = group(link, both, scheme)
         return [usual, *more(usual)]
 
     def cell(link: str) -> list[Group]:
         """Over http, cells are part of the experiment `cells`. Over https, one box can gain least there."""
-        one_box = Group("today", link, ("cnn",), ("https",), ("direct", "longhaul-edge", "longhaul-replace"), repeats)
+        one_box = group(link, cnn, "https", ("direct", "longhaul-edge", "longhaul-replace"))
         return [replace(one_box, contenders=(*one_box.contenders, *PAIRS)), *more(one_box)]
 
+    def first_visits(link: str, pages: tuple[str, ...]) -> list[Group]:
+        """The pair of `pair init` has beds of its own, because two pairs would listen on the same ports."""
+        return [group(link, pages, scheme, ("longhaul-pair-first-visit",)) for scheme in ("http", "https")]
+
     return [
-        group("geo", ("cnn", "median-2025"), ("http",), all_contenders=True),
-        group("geo", ("cnn", "median-2025"), ("https",), all_contenders=True),
-        *fast("leo"),
-        *fast("rural-lte"),
+        replace(group("geo", both, "http", EVERYBODY), warm=OURS),
+        replace(group("geo", both, "https", HTTPS), warm=OURS),
+        *(one for link in ("leo", "rural-lte") for scheme in ("http", "https") for one in fast(link, scheme)),
         # Browsers open each connection twice where a round trip is long and a second address is in the DNS response.
-        Group("today", "geo", ("cnn",), ("https",), ("longhaul-replace",), repeats),
+        group("geo", cnn, "https", ("longhaul-replace",)),
         *cell("cdma-average"),
         *cell("cdma-congested"),
-        group("maritime", ("cnn",), ("http", "https")),
+        *(group("maritime", cnn, scheme) for scheme in ("http", "https")),
+        *first_visits("geo", both),
+        *first_visits("maritime", cnn),
     ]
 
 

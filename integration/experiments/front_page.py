@@ -1,16 +1,19 @@
-"""The table of the front page: today's links, two pages, three ways, and the best peer.
+"""The table of the front page: today's links, two pages, the ways of an operator, and the best peer.
 
     python -m experiments --only front-page         the loads
     python -m experiments.front_page NOTE           writes results/front-page.json from them
 
-It is not part of the whole set: it repeats loads of `today` and `cells`, with a pair that has its defaults.
+Browsers have https-first and QUIC on. The pair has the files of `longhaul pair init`, and one with a list is a second
+contender. It is not part of the whole set, because it repeats loads of `today` and `cells`.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from harness.host.artifacts import scratch
@@ -39,35 +42,52 @@ LINKS = {
 PAGES = {"median-2025": "heavy", "cnn": "light"}
 SCHEMES = ("http", "https")
 
-DIRECT, EDGE, PAIR = "direct", "longhaul-edge", "longhaul-pair-default"
-WAYS = {DIRECT: "direct", EDGE: "edge", PAIR: "pair"}
+DIRECT, EDGE, LISTED = "direct", "longhaul-edge", "longhaul-pair-default"
+FIRST, SECOND = "longhaul-pair-first-visit", "longhaul-pair-second-day"
+WAYS = {DIRECT: "direct", EDGE: "edge", FIRST: "pair_first", SECOND: "pair_second", LISTED: "pair_listed"}
+"""The ways, and the words of each in the file of results."""
 PEERS = ("squid-explicit", "envoy-pair")
 CELL_BPS = 100_000
 """On a slower link the heavy page takes minutes, and no user waits that long."""
-FAST_MS = 100
-"""On links with a shorter round trip, loads differ most by chance and cost least. So at least `MORE_LOADS` are made. As
-many are made where one box can gain least, over https on a cell."""
+FAST_MS, FURTHER_LOADS = 100, 2
+"""On links with a shorter round trip, loads differ most by chance. So further ones are made."""
 
 
 def groups(repeats: int) -> list[Group]:
-    """Uses a bed for every repeat. A pair caches objects of http pages, and each of its loads must be a first visit."""
-    return [group for name in LINKS for group in _on(name, repeats)]
+    """Uses beds of their own for the listed pair, because two pairs would listen on the same ports."""
+    return [group for name in LINKS for group in (*_on(name, repeats), *_more_on(name, repeats))]
 
 
 def _on(name: str, repeats: int) -> Iterator[Group]:
     on = link(name)
-    # The light page first: beds warm up their contenders with a piece of the first page.
-    pages = ("cnn",) if on.down_bps < CELL_BPS else ("cnn", "median-2025")
-    whole = max(repeats, MORE_LOADS if on.rtt_ms < FAST_MS else 1)
-    for repeat in range(1, whole + 1):
-        yield Group(NAME, name, pages, SCHEMES, (*WAYS, *PEERS), 1, first_repeat=repeat)
-    if on.down_bps < CELL_BPS and repeats > 1:
-        for repeat in range(whole + 1, MORE_LOADS + 1):
-            yield Group(NAME, name, pages, ("https",), (DIRECT, EDGE), 1, first_repeat=repeat)
+    is_cell = on.down_bps < CELL_BPS
+    pages = ("cnn",) if is_cell else tuple(PAGES)
+    whole = repeats + (FURTHER_LOADS if on.rtt_ms < FAST_MS else 0)
+    for scheme, ways in itertools.product(SCHEMES, ((DIRECT, EDGE, FIRST, SECOND, *PEERS), (LISTED,))):
+        group = Group(NAME, name, pages, (scheme,), ways, whole, as_shipped=True)
+        # A pair that stands caches objects of http pages, and each of its loads must be a first visit. Beds on cells
+        # run side by side.
+        yield from _apart(group) if is_cell or (scheme, ways) == ("http", (LISTED,)) else [group]
+
+
+def _apart(group: Group) -> Iterator[Group]:
+    """Yields a bed for each repeat."""
+    for number in range(group.repeats):
+        yield replace(group, repeats=1, first_repeat=group.first_repeat + number)
+
+
+def _more_on(name: str, repeats: int) -> Iterator[Group]:
+    """Yields more loads where one box can gain least and loads differ by chance, over https on a cell."""
+    if link(name).down_bps < CELL_BPS and repeats > 1:
+        more = Group(NAME, name, ("cnn",), ("https",), (DIRECT, EDGE), MORE_LOADS - repeats, as_shipped=True)
+        yield from _apart(replace(more, first_repeat=repeats + 1))
 
 
 FRONT_PAGE = Experiment(
-    NAME, "The table of the front page", "Today's links and two pages: direct, one box, a pair, and peers.", groups
+    NAME,
+    "The table of the front page",
+    "Today's links and two pages: direct, one box, a pair on both days, and peers.",
+    groups,
 )
 
 
@@ -129,8 +149,11 @@ def document(text: dict[str, Any], machine: str, *, note: str, commit: str) -> d
         "machine_note": note,
         "loads": text["repeats"],
         "about": (
-            "Median load times in milliseconds, cold Chromium. A pair has its defaults, and each load over http is a "
-            "first visit. `loads` of a row are those of each way."
+            "Median load times in milliseconds, cold Chromium with https-first and QUIC on. A page over http is one of "
+            "servers that refuse https. The pair has the files of `longhaul pair init`. On a first visit its boxes "
+            "know nothing. On the second day the remote remembers names, and over http it has cached objects of the "
+            "page. The listed pair has all names at `dns.domains`, and each of its loads is a first visit. `loads` of a "
+            "row are those of each way."
         ),
         "rows": rows(results),
     }

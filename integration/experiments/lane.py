@@ -63,7 +63,7 @@ def run_group(number: int, group: Group, seed: int, messages: Queue[Message]) ->
 def _run(number: int, group: Group, seed: int, messages: Queue[Message], folder: Path) -> None:
     pages = {name: _page(name) for name in group.pages}
     seconds = {name: second_page(make_page(page_table(name))) for name in group.seconds}
-    contenders = [contender(name) for name in group.everybody()]
+    contenders = [contender(name) for name in group.contenders]
     everything = [*pages.values(), *seconds.values()]
     https = "https" in group.schemes or not group.as_shipped
     with standing(

@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from harness.lab.contenders import contender
 from harness.lab.contenders.init_pair import FirstVisit, SecondDay
 from harness.lab.ideal import ideal_ms
 from harness.lab.links import Link, link
@@ -16,9 +17,11 @@ BROWSER_MS = 1800
 POOL_BYTES = 500_000
 """The bytes with which the pair replaces the connections that a page used. The next load waits until the link is
 quiet."""
+START_MS = 9000
+"""The time in which the boxes of a contender start and stop that starts for each load."""
 BED_MS = 9000
 """The time to set up a bed and take it down."""
-SLOW_BPS, SLOW_RATIO, FAST_RATIO = 1_000_000, 1.4, 3.0
+SLOW_BPS, SLOW_RATIO, FAST_RATIO = 10_000_000, 1.5, 3.0
 """Load times relative to the ideal, as a first estimate for links up to a rate and above. The progress bar corrects
 it."""
 
@@ -35,8 +38,6 @@ class Group:
     repeats: int
     warm: tuple[str, ...] = ()
     """Contenders with a second load from a warm cache."""
-    https_contenders: tuple[str, ...] | None = None
-    """The contenders over https, where they differ."""
     seconds: tuple[str, ...] = ()
     """Pages from which each visitor goes on to a second page of the site."""
     as_shipped: bool = False
@@ -57,14 +58,6 @@ class Group:
         """Returns its link."""
         return link(self.link_name)
 
-    def taking_part(self, scheme: str) -> tuple[str, ...]:
-        """Returns the contenders over a scheme."""
-        return self.https_contenders if scheme == "https" and self.https_contenders is not None else self.contenders
-
-    def everybody(self) -> list[str]:
-        """Returns the contenders over any scheme."""
-        return list(dict.fromkeys(name for scheme in self.schemes for name in self.taking_part(scheme)))
-
     def turns(self, seed: int) -> Iterator[Run]:
         """Yields every load in order. Contenders take turns in a new random order each time, so that drift affects all
         of them."""
@@ -74,7 +67,7 @@ class Group:
         for repeat in range(self.first_repeat, self.first_repeat + self.repeats):
             for page in self.pages:
                 for scheme in self.schemes:
-                    order = list(self.taking_part(scheme))
+                    order = list(self.contenders)
                     draw.shuffle(order)
                     _put_first_visit_first(order)
                     for name in order:
@@ -86,8 +79,9 @@ class Group:
         again = (turn.contender in self.warm) + (turn.page in self.seconds)
         warm = again * (ideal * 0.5 + self.link.rtt_ms)
         ratio = SLOW_RATIO if self.link.down_bps < SLOW_BPS else FAST_RATIO
-        refill = POOL_BYTES / self.link.payload_bytes_per_ms if turn.contender == "longhaul-pair" else 0
-        return BROWSER_MS + refill + ratio * ideal + self.link.rtt_ms + warm
+        starts = not contender(turn.contender).tried
+        refill = POOL_BYTES / self.link.payload_bytes_per_ms if starts or turn.contender == "longhaul-pair" else 0
+        return BROWSER_MS + starts * START_MS + refill + ratio * ideal + self.link.rtt_ms + warm
 
     def expected_total_ms(self) -> float:
         """Returns the expected time of the group."""

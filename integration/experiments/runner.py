@@ -211,11 +211,7 @@ def _merge(into: dict[str, Any], more: dict[str, Any]) -> None:
 
 def watches_of(group: Group) -> int:
     """Returns the inotify instances of a bed for this group."""
-    return (
-        watches.BROWSER
-        + group.special_watches
-        + sum(CONTENDERS[name].watches for name in group.everybody() or group.contenders)
-    )
+    return watches.BROWSER + group.special_watches + sum(CONTENDERS[name].watches for name in group.contenders)
 
 
 def expected_total_ms(groups: list[Group]) -> float:

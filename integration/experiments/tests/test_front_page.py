@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from experiments.cli import main
-from experiments.front_page import DIRECT, EDGE, LINKS, NAME, PAIR, PEERS, document, groups, rows
+from experiments.front_page import DIRECT, EDGE, FIRST, LINKS, LISTED, NAME, PEERS, SECOND, document, groups, rows
 from experiments.plan import Group
 from experiments.results import Results
+from experiments.runner import expected_total_ms
 from harness.lab.contenders import CONTENDERS
 from harness.lab.ideal import Weight
 from harness.lab.measure import Run
 
-TIMES = {DIRECT: 12_000, EDGE: 9_000, PAIR: 4_000}
+TIMES = {DIRECT: 12_000, EDGE: 9_000, FIRST: 6_000, SECOND: 4_000, LISTED: 4_500}
+KEYS = ("direct_ms", "edge_ms", "pair_first_ms", "pair_second_ms", "pair_listed_ms")
 
 
 def loads(scheme: str, times: dict[str, int], page: str = "cnn", **more: Any) -> list[Run]:
@@ -26,9 +28,8 @@ def loads(scheme: str, times: dict[str, int], page: str = "cnn", **more: Any) ->
 def test_a_row_has_the_times_of_all_ways_and_the_best_peer() -> None:
     peers = {"squid-explicit": 8_000, "envoy-pair": 10_000}
     found = rows(Results([*loads("http", TIMES), *loads("https", TIMES | peers)], {}))
-    assert [(row["scheme"], row["direct_ms"], row["edge_ms"], row["pair_ms"]) for row in found] == [
-        ("http", 12_000, 9_000, 4_000), ("https", 12_000, 9_000, 4_000),
-    ]  # fmt: skip
+    assert [row["scheme"] for row in found] == ["http", "https"]
+    assert all([row[key] for key in KEYS] == list(TIMES.values()) for row in found)
     assert found[0]["best_peer"] is None
     assert found[1]["best_peer"] == {"name": CONTENDERS["squid-explicit"].title, "ms": 8_000}
     assert (found[0]["rtt_ms"], found[0]["down_mbit"]) == (600, 20)
@@ -42,7 +43,7 @@ def test_a_row_has_the_bounds_of_its_page() -> None:
 
 def test_a_load_that_failed_is_counted_and_gives_no_time() -> None:
     broken = loads("http", {EDGE: 10}, problem="3 objects absent")
-    (row,) = rows(Results([*loads("http", {DIRECT: 12_000, PAIR: 4_000}), *broken], {}))
+    (row,) = rows(Results([*loads("http", {DIRECT: 12_000, FIRST: 6_000}), *broken], {}))
     assert (row["edge_ms"], row["failed"], row["loads"]) == (None, 1, 0)
 
 
@@ -58,27 +59,42 @@ def test_the_file_names_the_command_the_commit_and_the_machine() -> None:
 
 
 @pytest.mark.parametrize("repeats", [1, 3])
-def test_no_bed_loads_a_page_twice_by_the_same_way(repeats: int) -> None:
+def test_every_link_has_all_ways_and_each_way_as_many_loads(repeats: int) -> None:
     made = groups(repeats)
     assert {group.link_name for group in made} == set(LINKS)
-    for group in made:
-        turns = [(turn.page, turn.scheme, turn.contender) for turn in group.turns(1)]
-        assert len(turns) == len(set(turns))
-        assert set(group.contenders) in ({DIRECT, EDGE, PAIR, *PEERS}, {DIRECT, EDGE})
-        assert set(group.contenders) <= set(CONTENDERS)
+    turns = [turn for group in made for turn in group.turns(1)]
+    assert {turn.contender for turn in turns} == {*TIMES, *PEERS} <= set(CONTENDERS)
 
     def numbers(link_name: str, contender: str, scheme: str) -> list[int]:
-        return [
-            group.first_repeat
-            for group in made
-            if group.link_name == link_name and contender in group.contenders and scheme in group.schemes
-        ]
+        wanted = (link_name, contender, scheme, "cnn")
+        return sorted(turn.repeat for turn in turns if (turn.link, turn.contender, turn.scheme, turn.page) == wanted)
 
-    usual, more = list(range(1, repeats + 1)), list(range(1, 8))
-    assert numbers("geo", PAIR, "https") == numbers("cdma-average", PAIR, "https") == usual
-    assert numbers("leo", PAIR, "http") == more, "loads on a fast link differ by chance"
+    usual, further, more = (list(range(1, last + 1)) for last in (repeats, repeats + 2, 7))
+    for way in (FIRST, SECOND, LISTED):
+        assert numbers("geo", way, "https") == numbers("cdma-average", way, "https") == usual
+        assert numbers("leo", way, "http") == further, "loads on a fast link differ by chance"
     assert numbers("cdma-average", EDGE, "http") == usual
     assert numbers("cdma-average", EDGE, "https") == (more if repeats > 1 else usual), "they lie near those of direct"
+
+
+def test_no_bed_has_two_standing_pairs_or_a_second_visit_of_an_http_page_by_one() -> None:
+    for group in groups(3):
+        assert group.as_shipped
+        pairs = {FIRST, SECOND, LISTED} & set(group.contenders)
+        assert pairs in (set(), {FIRST, SECOND}, {LISTED})
+        assert len(group.schemes) == 1, "servers of http pages refuse https"
+        assert (group.contenders, group.schemes) != ((LISTED,), ("http",)) or group.repeats == 1
+
+
+def test_the_whole_page_takes_an_hour_at_most() -> None:
+    assert expected_total_ms(groups(3)) < 60 * 60_000
+
+
+def test_a_second_day_comes_after_the_first_visit_whatever_the_draw() -> None:
+    group = Group(NAME, "geo", ("cnn",), ("https",), (DIRECT, FIRST, EDGE, SECOND), 20)
+    orders = [[turn.contender for turn in group.turns(1) if turn.repeat == repeat] for repeat in range(1, 21)]
+    assert all(order.index(FIRST) < order.index(SECOND) for order in orders)
+    assert {order.index(name) for order in orders for name in (DIRECT, EDGE)} == {0, 1, 2, 3}, "they take turns"
 
 
 def test_the_command_knows_it_and_keeps_it_out_of_the_whole_set(capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,7 +43,7 @@ def test_every_requested_load_ran_and_is_complete(
         for group in QUICK_GROUPS
         for page in group.pages
         for scheme in group.schemes
-        for name in group.taking_part(scheme)
+        for name in group.contenders
         if contender(name).missing() is None
     }
     assert {(run.link, run.page, run.scheme, run.contender) for run in runs} == asked

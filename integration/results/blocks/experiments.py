@@ -48,7 +48,9 @@ WAYS_ROWS = {
     "HAProxy, which passes TCP": ("today", "haproxy"),
     "a plain pair of Envoys": ("front-page", "envoy-pair"),
     "Longhaul, one box": ("front-page", "longhaul-edge"),
-    "Longhaul, a pair": ("front-page", "longhaul-pair-default"),
+    "Longhaul, a pair, first visit": ("front-page", "longhaul-pair-first-visit"),
+    "Longhaul, a pair, second day": ("front-page", "longhaul-pair-second-day"),
+    "Longhaul, a pair with a list of names": ("front-page", "longhaul-pair-default"),
 }
 """The experiment and the contender of each row."""
 WAYS_PAGES = {"light page": "cnn", "heavy page": "median-2025"}
@@ -60,17 +62,25 @@ VISITS = {"": "", "warm": ", again", "second": ", second page"}
 
 def today_block(results: dict) -> str:
     """One line a link and page, with the schemes side by side, and the origin of the figures."""
-    lines = ["| link | page | edge | pair | direct, s |", "|---|---|---|---|---|"]
+    lines = ["| link | page | edge | pair | pair, first visit | direct, s |", "|---|---|---|---|---|---|"]
     for words, (link, pages, schemes) in TODAY_ROWS.items():
         for page in pages:
             ways = [
                 " / ".join(share(figure(results, link, page, one, way, "ratio_to_direct")) for one in schemes)
                 for way in ("longhaul-edge", "longhaul-pair")
             ]
+            ways.append(first_visits(results, link, page, schemes))
             times = [figure(results, link, page, one, "direct", "load_ms") / 1000 for one in schemes]
             cells = [words, f"{page} over {' / '.join(schemes)}", *ways, " / ".join(f"{time:.1f}" for time in times)]
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, "", measured("today", results)])
+
+
+def first_visits(results: dict, link: str, page: str, schemes: tuple[str, ...]) -> str:
+    """The first visits of a page, which are measured on links with a long round trip alone."""
+    names = [joined(link, page, one, "longhaul-pair-first-visit", "ratio_to_direct") for one in schemes]
+    found = [results["figures"].get(name) for name in names]
+    return " / ".join("-" if one is None else share(one) for one in found) if any(found) else "-"
 
 
 def bytes_block(results: dict) -> str:

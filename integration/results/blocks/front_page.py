@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from .text import origin, rate, seconds, share
 
-WAYS = ("edge", "pair")
+SHORT_WAYS = {"edge": "one box", "pair_first": "pair, first visit", "pair_second": "pair, second day"}
+WAYS = SHORT_WAYS | {"pair_listed": "listed pair"}
+"""The ways beside the direct one, and the head of each column."""
 SCHEMES = ("https", "http")
 SHORT = ("geo", "maritime", "rural-lte")
 """The links of the short table."""
@@ -30,17 +32,25 @@ def peer(row: dict | None) -> str:
     return f"{row['best_peer']['ms'] / row['direct_ms']:.2f}"
 
 
+def head(before: list[str], ways: dict[str, str], after: list[str]) -> list[str]:
+    """The first two lines of a table: over each scheme, the direct time and the shares of it."""
+    cells = [*before, *(text for one in SCHEMES for text in (f"{one} direct", "peer", *ways.values())), *after]
+    return [f"| {' | '.join(cells)} |", f"|{'---|' * len(cells)}"]
+
+
+def times(row: dict | None, ways: dict[str, str]) -> list[str]:
+    """The direct time over one scheme, and the shares of it."""
+    return [direct(row), peer(row), *(cell(row, way) for way in ways)]
+
+
 def table(rows: list[dict]) -> list[str]:
     """One line a link and page: over https and over http the direct time, and the shares of it; then the bounds."""
     by_key = {(row["link"], row["page"], row["scheme"]): row for row in rows}
-    lines = [
-        f"| link | page | {' | '.join(f'{one} direct | peer | one box | a pair' for one in SCHEMES)} | ideal | floor |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
+    lines = head(["link", "page"], WAYS, ["ideal", "floor"])
     for link, page in dict.fromkeys((row["link"], row["page"]) for row in rows):
         schemes = [by_key.get((link, page, scheme)) for scheme in SCHEMES]
         one = next(row for row in schemes if row)
-        cells = [text for row in schemes for text in (direct(row), peer(row), *(cell(row, way) for way in WAYS))]
+        cells = [text for row in schemes for text in times(row, WAYS)]
         cells += [seconds(one["ideal_ms"]), seconds(one["floor_ms"])]
         name = f"{one['link_words']}, {one['rtt_ms']:g} ms, {rate(one['down_mbit'])}"
         lines.append(f"| {name} | {one['page_words']} | {' | '.join(cells)} |")
@@ -50,13 +60,10 @@ def table(rows: list[dict]) -> list[str]:
 def short_table(rows: list[dict]) -> list[str]:
     """One line for each link of the short table."""
     by_key = {(row["link"], row["scheme"]): row for row in rows if row["page"] == SHORT_PAGE}
-    lines = [
-        f"| link | {' | '.join(f'{one} direct | peer | one box | a pair' for one in SCHEMES)} |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    lines = head(["link"], SHORT_WAYS, [])
     for link in SHORT:
         schemes = [by_key[link, scheme] for scheme in SCHEMES]
-        cells = [text for row in schemes for text in (direct(row), peer(row), *(cell(row, way) for way in WAYS))]
+        cells = [text for row in schemes for text in times(row, SHORT_WAYS)]
         name = f"{schemes[0]['link_words']}, {schemes[0]['rtt_ms']:g} ms, {rate(schemes[0]['down_mbit'])}"
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
