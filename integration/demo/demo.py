@@ -1,8 +1,10 @@
-"""`make demo`: real pages in a real browser over an emulated satellite link, by three ways.
+"""`make demo`: real pages in a real browser over an emulated satellite link, by four ways.
 
-The ways are: without Longhaul, with one box on the wired side, and with a pair. The pages are a saved page over http
-and the project's own magazine over https. Each load has a fresh browser with empty caches, and the ways take turns. All
-counts are of the link itself. Needs root and Chromium. Writes figures, screenshots and film strips to target/demo/.
+The ways are: without Longhaul, with one box on the wired side, and with a pair on the first visit of a page and on the
+second day. The pair has the files of `longhaul pair init`. The pages are a saved page over http and the project's own
+magazine over https. Each load has a fresh browser with empty caches, with https-first and QUIC on, and the ways take
+turns. All counts are of the link itself. Needs root and Chromium. Writes figures, screenshots and film strips to
+target/demo/.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from filmstrip import Row, compose
 from magazine import Magazine
 from measure import measure
-from report import DIRECT, EDGE, LOAD, PAIR, TITLES, Trip, checks, figures, median, table
+from report import DIRECT, LOAD, TITLES, WAYS, Trip, checks, figures, median, table
 
 from harness.host.artifacts import REPOSITORY, Missing, built, need_commands, need_root, scratch
 from harness.lab import watches
@@ -34,7 +36,6 @@ from harness.net import namespaces
 from harness.pictures.screens import save
 from harness.results.provenance import RESULTS, built_commit, machine_class
 
-WAYS = (DIRECT, EDGE, PAIR)
 LINKS = tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
 GEO = "geo"
 """The demo's own link, on which it checks its bounds of load times."""
@@ -42,8 +43,6 @@ SAVED = "saved-time"
 """A news page of 2011: 57 objects on 22 hosts, about as many objects as the papers' CNN page and more hosts."""
 REPEATS = 1
 """Loads over a satellite differ by one or two percent."""
-VISITORS = 2
-"""At least, for a way that serves later visitors faster."""
 STRIP = "filmstrip.png"
 PROGRAMS = (
     "longhaul", "coredns", "envoy", "origins", "longhaul-link", "url_rewrite.wasm", "bundling.wasm",
@@ -61,13 +60,9 @@ def main(arguments: list[str]) -> int:
         return 1
     namespaces.sweep()
     plan = planned(quick=options.quick)
-    ways = [contender(name) for name in WAYS]
     on, repeats = link(options.link), 1 if options.quick else options.repeats
     introduce(on, repeats)
-    with tempfile.TemporaryDirectory(prefix="longhaul-demo-") as name:
-        pages = list(dict.fromkeys(page for page, _ in plan))
-        with standing(Path(name), on, pages, ways, seed=1, weighed=False) as bed:
-            trips = [travel(bed, page, scheme, repeats) for page, scheme in plan]
+    trips = [travel(on, page, scheme, repeats) for page, scheme in plan]
     out = options.out or scratch("demo")
     failed = conclude(trips, on, out)
     if options.publish and not failed:
@@ -120,16 +115,25 @@ def introduce(on: Link, repeats: int) -> None:
     print(f"ways, in turns, loads of each {repeats}: {', '.join(TITLES.values())}", flush=True)
 
 
-def travel(bed: LinkBed, page: ServedPage, scheme: str, repeats: int) -> Trip:
+def travel(on: Link, page: ServedPage, scheme: str, repeats: int) -> Trip:
+    """Loads a page in a bed of its own. Servers of a page over http refuse https, because browsers would prefer it."""
+    ways = [contender(name) for name in WAYS]
+    https = scheme == "https"
+    with (
+        tempfile.TemporaryDirectory(prefix="longhaul-demo-") as folder,
+        standing(Path(folder), on, [page], ways, seed=1, weighed=False, https=https, as_shipped=True) as bed,
+    ):
+        return taking_turns(bed, page, scheme, repeats)
+
+
+def taking_turns(bed: LinkBed, page: ServedPage, scheme: str, repeats: int) -> Trip:
     """Loads a page by all ways in turns, so that drift affects all of them."""
     trip = Trip(page.name, scheme, {way: [] for way in WAYS})
-    for turn in range(1, max(repeats, VISITORS) + 1):
-        ways = [way for way in trip.loads if turn <= repeats or trip.keeps(way)]
-        for way in ways:
-            trip.loads[way].append(measure(bed.track, bed.contenders[way], page.url(scheme)))
-        times = ", ".join(f"{TITLES[way]} {trip.loads[way][-1].load.load_ms:.0f} ms" for way in ways)
-        if ways:
-            print(f"  {trip.title}, {turn}: {times}", flush=True)
+    for turn in range(1, repeats + 1):
+        for way, loads in trip.loads.items():
+            loads.append(measure(bed.track, bed.contenders[way], page, scheme))
+        times = ", ".join(f"{TITLES[way]} {loads[-1].load.load_ms:.0f} ms" for way, loads in trip.loads.items())
+        print(f"  {trip.title}, {turn}: {times}", flush=True)
     return trip
 
 
@@ -177,11 +181,10 @@ def strip(trip: Trip, on: Link) -> bytes:
 
 
 def row(trip: Trip, way: str) -> Row:
-    """Returns one way's film: the load nearest to the median. Where later visitors gain by the first, it is the first
-    visitor's."""
+    """Returns one way's film: the load nearest to the median."""
     loads = trip.loads[way]
     middle = median(LOAD, loads)
-    shown = loads[0] if trip.keeps(way) else min(loads, key=lambda one: abs(one.load.load_ms - middle))
+    shown = min(loads, key=lambda one: abs(one.load.load_ms - middle))
     ratio = shown.load.load_ms / median(LOAD, trip.loads[DIRECT])
     note = "" if way == DIRECT else f"{100 * ratio:.0f} % of the time"
     return Row(TITLES[way].capitalize().replace("longhaul", "Longhaul"), note, shown.load.load_ms, shown.load.film)

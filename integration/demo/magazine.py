@@ -16,9 +16,12 @@ from pictures import picture
 from harness.origins.program import Site
 
 FOLDER = Path(__file__).with_name("magazine")
-HOST = "www.meridian.test"
-STATIC, ADS, COUNTER, WIDGETS = "static.meridian.test", "ads.harbourads.test", "count.tally.test", "w.talkback.test"
-PICTURE_HOSTS = ("p1.meridian-cdn.test", "p2.meridian-cdn.test", "p3.meridian-cdn.test")
+HOST = "www.meridian.example.org"
+"""Browsers try https first for a public name alone, so names below .test would not do."""
+STATIC, ADS, COUNTER, WIDGETS = (
+    "static.meridian.example.org", "ads.harbour.example.net", "count.tally.example.com", "w.talkback.example.net",
+)  # fmt: skip
+PICTURE_HOSTS = ("p1.meridian.example.net", "p2.meridian.example.net", "p3.meridian.example.net")
 
 SCRIPTS = {
     # host, path: bytes after compression
