@@ -49,8 +49,8 @@ def files_of_init(folder: Path, stated: Link, remote_cache: str = "") -> tuple[P
     if done.returncode:
         raise RuntimeError(f"longhaul pair init: {done.stderr}")
     with ground.open("a") as file:
-        file.write(f'cache: {{ dir: "{folder / "cache"}" }}\n')
-    own_folder = f'{{ dir: "{folder / "cache"}" }}'
+        file.write(f'cache: {{ dir: "{folder / "ground" / "cache"}" }}\n')
+    own_folder = f'{{ dir: "{folder / "remote" / "cache"}" }}'
     with remote.open("a") as file:
         file.write(f"cache: {remote_cache or own_folder}\n")
     return remote, ground

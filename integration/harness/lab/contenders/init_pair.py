@@ -91,7 +91,7 @@ class SecondDay(PairOfInit):
     title = "Longhaul, pair, second day"
     about = (
         "The pair of the first visit, on the next day. Both boxes were restarted, and the remote's memory of names is "
-        "eight hours older. Over http, it has cached objects of the page, as it has for the second user of a day."
+        "eight hours older. Over http, the ground has cached objects of the page. Those at the remote were in memory."
     )
 
     def expecting(self, track: LinkTrack, url: str, visit: Callable[[LinkContender], None]) -> LinkContender:
