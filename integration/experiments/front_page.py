@@ -151,9 +151,9 @@ def document(text: dict[str, Any], machine: str, *, note: str, commit: str) -> d
         "about": (
             "Median load times in milliseconds, cold Chromium with https-first and QUIC on. A page over http is one of "
             "servers that refuse https. The pair has the files of `longhaul pair init`. On a first visit its boxes "
-            "know nothing. On the second day the remote remembers names, and over http it has cached objects of the "
-            "page. The listed pair has all names at `dns.domains`, and each of its loads is a first visit. `loads` of a "
-            "row are those of each way."
+            "know nothing. On the second day both have restarted, the remote remembers names, and over http the "
+            "ground has cached objects of the page. The listed pair has all names at `dns.domains`, and each of its "
+            "loads is a first visit. `loads` of a row are those of each way."
         ),
         "rows": rows(results),
     }
