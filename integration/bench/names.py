@@ -15,6 +15,7 @@ from bench import (
     names_coalescing,
     names_first_visit,
     names_http_only,
+    names_local_network,
     names_memory,
     names_new,
     names_outage,
@@ -30,6 +31,7 @@ from harness.net import namespaces
 MODULES = {
     "coalescing": names_coalescing,
     "http-only": names_http_only,
+    "local-network": names_local_network,
     "new-names": names_new,
     "outage": names_outage,
     "second-day": names_second_day,

@@ -93,19 +93,23 @@ def pair_of_boxes(
     *,
     profile: str | None = None,
     authority: Authority | None = None,
+    front: str = NEAR_HOME,
     **changes: Any,
 ) -> Iterator[Boxes]:
-    """A pair with its defaults. `changes` are those of `write_pair`."""
+    """A pair with its defaults. `front` is the address of the remote for clients. `changes` are those of
+    `write_pair`."""
     profile = profile or PROFILE
     signer = authority or Authority(folder)
     with _line(folder, names, profile, signer) as line, ExitStack() as stack:
-        ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
+        ends = Ends(line.near, front, line.gateway, FAR)
+        if front != NEAR_HOME:
+            line.near.ip("address", "add", f"{front}/32", "dev", "lo")
         setting = FAIR | links.link(profile).setting
         both = stack.enter_context(pair(folder, ends, setting, trusted=signer.files.cert, steered=steered, **changes))
         stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
         both.until_piped()
         peps = [both.remote, both.ground]
-        yield Boxes("pair", folder, signer, line.clients, line.internet, line.near, NEAR_HOME, peps, line.link)
+        yield Boxes("pair", folder, signer, line.clients, line.internet, line.near, front, peps, line.link)
 
 
 @contextmanager
