@@ -175,7 +175,7 @@ else
 endif
 
 .PHONY: demo
-demo: build $(VENV_TEST)/.ready ## (root) pages over an emulated satellite link: without Longhaul, one box, a pair; a table and a film strip
+demo: build $(VENV_TEST)/.ready ## (root) pages over an emulated satellite link: without Longhaul, one box, a pair on two days; a table and a film strip
 	@exec $(VENV_TEST)/bin/python integration/demo/demo.py $(if $(QUICK),--quick) $(ARGS)
 
 # ---------------------------------------------------------------------------------------------------------- guide

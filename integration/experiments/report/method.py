@@ -16,8 +16,8 @@ A real Chromium for every load, with an empty profile, in a network namespace; a
 at the link's rate and delay, and counts it; origins of our own, on an address for each host name, with valid objects
 of the published sizes. Load time is the browser's own, from navigation to the end of the load event. A load that
 lacks an object counts as failed and enters no median. Contenders take turns within one run, in an order drawn anew
-each round; each had one small request before, and keeps its caches, as a box that serves others does. Behind the
-gateway there is no delay, which leaves out what a box near the origins saves or costs. Origins send with BBR, what
+each round; each that stands had one small request before, to a server of the bed, and keeps its caches, as a box that
+serves others does. Behind the gateway there is no delay, which leaves out what a box near the origins saves or costs. Origins send with BBR, what
 serves direct best. The ideal is the download protocol of Gomez et al., section 6.3: a lookup, a handshake, a request
 and the bytes at the link's rate; a pair may beat it, as its connections stand and names are looked up behind it."""
 

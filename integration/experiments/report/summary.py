@@ -15,7 +15,8 @@ EVEN = 0.02
 
 OURS = {
     "longhaul-edge": "One box on the wired side, default settings",
-    "longhaul-pair": "A pair, one box at each end",
+    "longhaul-pair": "A pair with a list of names, one box at each end",
+    "longhaul-pair-first-visit": "A pair of pair init, on a first visit",
 }
 
 
