@@ -17,9 +17,10 @@ at the link's rate and delay, and counts it; origins of our own, on an address f
 of the published sizes. Load time is the browser's own, from navigation to the end of the load event. A load that
 lacks an object counts as failed and enters no median. Contenders take turns within one run, in an order drawn anew
 each round; each that stands had one small request before, to a server of the bed, and keeps its caches, as a box that
-serves others does. Behind the gateway there is no delay, which leaves out what a box near the origins saves or costs. Origins send with BBR, what
-serves direct best. The ideal is the download protocol of Gomez et al., section 6.3: a lookup, a handshake, a request
-and the bytes at the link's rate; a pair may beat it, as its connections stand and names are looked up behind it."""
+serves others does. Behind the gateway there is no delay, which leaves out what a box near the origins saves or costs.
+Origins send with BBR, what serves direct best. The ideal is the download protocol of Gomez et al., section 6.3: a
+lookup, a handshake, a request and the bytes at the link's rate; a pair may beat it, as its connections stand and
+names are looked up behind it."""
 
 
 def method(found: dict[str, tuple[dict[str, Any], Results]]) -> list[Block]:
