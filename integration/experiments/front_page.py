@@ -49,8 +49,9 @@ WAYS = {DIRECT: "direct", EDGE: "edge", FIRST: "pair_first", SECOND: "pair_secon
 PEERS = ("squid-explicit", "envoy-pair")
 CELL_BPS = 100_000
 """On a slower link the heavy page takes minutes, and no user waits that long."""
-FAST_MS, FURTHER_LOADS = 100, 2
-"""On links with a shorter round trip, loads differ most by chance. So further ones are made."""
+FAST_MS, FAST_LOADS = 100, 5
+"""On links with a shorter round trip, loads differ most by chance. So without boxes and with one box, at least as many
+are made. A pair that starts for each load takes too long for that."""
 
 
 def groups(repeats: int) -> list[Group]:
@@ -62,9 +63,8 @@ def _on(name: str, repeats: int) -> Iterator[Group]:
     on = link(name)
     is_cell = on.down_bps < CELL_BPS
     pages = ("cnn",) if is_cell else tuple(PAGES)
-    whole = repeats + (FURTHER_LOADS if on.rtt_ms < FAST_MS else 0)
     for scheme, ways in itertools.product(SCHEMES, ((DIRECT, EDGE, FIRST, SECOND, *PEERS), (LISTED,))):
-        group = Group(NAME, name, pages, (scheme,), ways, whole, as_shipped=True)
+        group = Group(NAME, name, pages, (scheme,), ways, repeats, as_shipped=True)
         # A pair that stands caches objects of http pages, and each of its loads must be a first visit. Beds on cells
         # run side by side.
         yield from _apart(group) if is_cell or (scheme, ways) == ("http", (LISTED,)) else [group]
@@ -77,10 +77,17 @@ def _apart(group: Group) -> Iterator[Group]:
 
 
 def _more_on(name: str, repeats: int) -> Iterator[Group]:
-    """Yields more loads where one box can gain least and loads differ by chance, over https on a cell."""
-    if link(name).down_bps < CELL_BPS and repeats > 1:
+    """Yields more direct loads and more by one box where their ratio lies near 1 and loads differ by chance: on fast
+    links, and over https on a cell."""
+    on = link(name)
+    first = repeats + 1
+    if on.down_bps < CELL_BPS and repeats > 1:
         more = Group(NAME, name, ("cnn",), ("https",), (DIRECT, EDGE), MORE_LOADS - repeats, as_shipped=True)
-        yield from _apart(replace(more, first_repeat=repeats + 1))
+        yield from _apart(replace(more, first_repeat=first))
+    if on.rtt_ms < FAST_MS and repeats < FAST_LOADS:
+        for scheme in SCHEMES:
+            ways, left = (DIRECT, EDGE), FAST_LOADS - repeats
+            yield Group(NAME, name, tuple(PAGES), (scheme,), ways, left, first_repeat=first, as_shipped=True)
 
 
 FRONT_PAGE = Experiment(

@@ -17,7 +17,7 @@ BROWSER_MS = 1800
 POOL_BYTES = 500_000
 """The bytes with which the pair replaces the connections that a page used. The next load waits until the link is
 quiet."""
-START_MS = 9000
+START_MS = 13_000
 """The time in which the boxes of a contender start and stop that starts for each load."""
 BED_MS = 9000
 """The time to set up a bed and take it down."""
