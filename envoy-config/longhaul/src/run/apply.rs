@@ -3,44 +3,39 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use longhaul_config::units::show_duration;
 use longhaul_config::{LoadError, Log, Settings, Termination, load};
-use longhaul_observe::Endpoint;
 use longhaul_observe::report::{Refusal, SetUp};
 use longhaul_render::RenderedTree;
 
 use super::access_log::Destination;
 use super::cache_fit::FittedCache;
-use super::envoy;
+use super::clock::{Clock, MachineClock};
+use super::envoy::{self, Envoy};
+use super::exchange::{Change, Parts, Side, exchange};
 use super::generation::{COREFILE, Generation, RENEWALS, RunContext};
 use super::log::Level;
 use super::ports::{self, ListenSocket, Present};
 use super::preflight::refuse;
-use super::probe::{XdsCounters, is_ready};
+use super::probe::XdsCounters;
 use super::publisher;
 use super::say;
+use super::service::Service;
 use super::supervisor::{Applied, Run};
 use super::tree::{Written, write_tree};
-
-/// The time that a child has to accept a change.
-const PATIENCE: Duration = Duration::from_secs(10);
-const TICK: Duration = Duration::from_millis(100);
 
 impl Run {
     /// Checks the files and the machine. Applies a valid change, and reports an invalid one.
     ///
     /// Returns true if another check is due soon, because files may have changed in folders that were not watched yet.
-    pub(super) fn look(&mut self) -> bool {
+    pub(super) fn check_files(&mut self) -> bool {
         let now = self.generation.inputs.again();
         let mut changed = now.changed_since(&self.generation.inputs);
         changed.extend(self.log_is_writable_again());
-        // A change that was refused because a file was missing may succeed once the file exists, although no input has
-        // changed.
         let has_room = self.cache.is_mended();
-        if changed.is_empty() && self.refusal.is_none() && !has_room {
+        if !self.acceptance.is_to_be_tried(!changed.is_empty(), has_room) {
             // A folder in which a file is awaited may have appeared.
             return self.watch.follow(&now);
         }
@@ -58,7 +53,7 @@ impl Run {
         };
         match outcome {
             Ok(what) => {
-                self.refusal = None;
+                self.acceptance.accepted();
                 self.applied = Applied {
                     at: publisher::now(),
                     changes: self.applied.changes + 1,
@@ -83,16 +78,15 @@ impl Run {
                 say(Level::Info, &format!("{changed} changed: {what}"));
             }
             Err(why) => {
-                if self.refusal.as_ref() != Some(&why) {
+                if self.acceptance.refused(&why) {
                     say(
                         Level::Error,
                         &format!(
                             "{changed} changed, and was refused:\n{why}\nthe previous configuration keeps running"
                         ),
                     );
-                    self.last_refusal = Some(Refusal { at: publisher::now(), why: why.clone(), standing: true });
+                    self.last_refusal = Some(Refusal { at: publisher::now(), why, standing: true });
                 }
-                self.refusal = Some(why);
             }
         }
         self.watch.follow(&self.generation.inputs)
@@ -158,20 +152,17 @@ impl Run {
         again.refused.is_none().then(|| "the access log's folder".to_owned())
     }
 
-    /// Puts the files of `next` in place and waits until both children accept them. Restores the old files if one
-    /// refuses. Returns the effect of the `changed` files, for the operator.
+    /// Puts `next` in force. Returns the effect of the `changed` files, for the operator.
     fn apply(&mut self, next: Generation, changed: &[String]) -> Result<String, String> {
         let restart = envoy::must_restart(&self.generation, &next);
-        if restart {
-            let bootstrap = next.tree.get(envoy::BOOTSTRAP).unwrap_or_default();
-            self.envoy.judge(bootstrap).map_err(|why| format!("Envoy refuses it: {why}"))?;
-        }
         let next = self.told_apart(next)?;
-        let taken = self.put_in_place(&next);
-        let written = taken.map_err(|why| match self.put_back(&next) {
-            Ok(()) => why,
-            Err(error) => format!("{why}; and the old files could not be put back: {error}"),
-        })?;
+        let mut parts = LiveParts {
+            root: &self.machine.root,
+            envoy: &self.envoy,
+            dns: &mut self.dns,
+            ready: [self.generation.dns_ready, next.dns_ready],
+        };
+        let written = exchange(&mut parts, Change { present: &self.generation.tree, next: &next.tree, restart })?;
         next.access_log.report(Some(&self.generation.access_log));
         self.machine.dns_ready = next.dns_ready;
         self.generation = next;
@@ -208,46 +199,59 @@ impl Run {
                 .map_err(|error| error.to_string())
         }
     }
+}
 
-    fn put_in_place(&mut self, next: &Generation) -> Result<Written, String> {
-        let admin = self.envoy.admin_interface();
-        let present = &self.generation.tree;
-        let renewed = are_renewed(present, &next.tree);
-        let written = exchange_files(admin, &self.machine.root, present, &next.tree, renewed)?;
-        if next.tree.get(COREFILE) != self.generation.tree.get(COREFILE) {
-            self.dns.reload();
-            self.wait_for_dns(next.dns_ready)?;
-        }
-        Ok(written)
+/// The children of this machine, while their files are exchanged.
+struct LiveParts<'r> {
+    root: &'r Path,
+    envoy: &'r Envoy,
+    dns: &'r mut Service,
+    /// The sockets on which CoreDNS reports that it is ready, with the files in force and with the next ones.
+    ready: [SocketAddr; 2],
+}
+
+impl Clock for LiveParts<'_> {
+    fn now(&self) -> Instant {
+        MachineClock.now()
     }
 
-    fn put_back(&mut self, next: &Generation) -> Result<(), String> {
-        let admin = self.envoy.admin_interface();
-        let (root, present) = (&self.machine.root, &self.generation.tree);
-        let both = present.with_clusters_of(&next.tree);
-        let before = XdsCounters::read(admin).unwrap_or_default();
-        let written = write_tree(root, &both, None).map_err(|error| error.to_string())?;
-        // Envoy has had these files. A late refusal is that of the new ones.
-        let _ = wait_for_envoy(admin, &before, &written, false);
-        write_tree(root, present, Some(&next.tree)).map_err(|error| error.to_string())?;
-        self.dns.answers_at(self.generation.dns_ready);
-        if next.tree.get(COREFILE) != self.generation.tree.get(COREFILE) {
-            self.dns.reload();
-        }
-        Ok(())
+    fn pause(&mut self, time: Duration) {
+        MachineClock.pause(time);
+    }
+}
+
+impl Parts for LiveParts<'_> {
+    fn judge(&mut self, bootstrap: &str) -> Result<(), String> {
+        self.envoy.judge(bootstrap)
     }
 
-    fn wait_for_dns(&mut self, ready: SocketAddr) -> Result<(), String> {
-        self.dns.answers_at(ready);
-        let deadline = Instant::now() + PATIENCE;
-        while !is_ready(ready) {
-            // If CoreDNS died, its service restarts it with the old file.
-            if Instant::now() > deadline || !self.dns.is_running() {
-                return Err("CoreDNS refuses it; its own message is above".to_owned());
-            }
-            thread::sleep(TICK);
-        }
-        Ok(())
+    fn write(&mut self, tree: &RenderedTree, earlier: Option<&RenderedTree>) -> Result<Written, String> {
+        write_tree(self.root, tree, earlier).map_err(|error| error.to_string())
+    }
+
+    fn counters(&mut self) -> Option<XdsCounters> {
+        XdsCounters::read(self.envoy.admin_interface())
+    }
+
+    fn unconfirmed(&mut self) {
+        say(Level::Warning, "Envoy has not confirmed the change within 10 s");
+    }
+
+    fn reload_names(&mut self) {
+        self.dns.reload();
+    }
+
+    fn await_names(&mut self, side: Side) {
+        let [present, next] = self.ready;
+        self.dns.answers_at(if side == Side::Present { present } else { next });
+    }
+
+    fn names_respond(&mut self) -> bool {
+        self.dns.responds()
+    }
+
+    fn names_run(&mut self) -> bool {
+        self.dns.is_running()
     }
 }
 
@@ -287,60 +291,9 @@ fn effect(written: &Written, exchange: Option<Exchange>, lists: Option<String>) 
     effects.join("; ")
 }
 
-/// Returns true if certificates were renewed that both trees name. Envoy reads them again without another change.
-fn are_renewed(old: &RenderedTree, new: &RenderedTree) -> bool {
-    let path = format!("{RENEWALS}/certificates");
-    let (Some(old), Some(new)) = (old.get(&path), new.get(&path)) else { return false };
-    let paths =
-        |text: &str| text.lines().filter_map(|line| Some(line.split_once("  ")?.1.to_owned())).collect::<Vec<_>>();
-    old != new && paths(old) == paths(new)
-}
-
 /// Returns true if a file of the tree stands for renewed certificates.
 fn is_renewal(path: &str) -> bool {
     path.strip_prefix(RENEWALS).is_some_and(|rest| rest.starts_with('/'))
-}
-
-/// Puts the files of `next` in place of those of `present`, and waits until Envoy has read them. Clusters and files that
-/// only `present` has go last: until then, routes and filters of both are in use.
-fn exchange_files(
-    admin: &Endpoint,
-    root: &Path,
-    present: &RenderedTree,
-    next: &RenderedTree,
-    renewed: bool,
-) -> Result<Written, String> {
-    let both = next.with_clusters_of(present);
-    let before = XdsCounters::read(admin).unwrap_or_default();
-    let written = write_tree(root, &both, None).map_err(|error| error.to_string())?;
-    wait_for_envoy(admin, &before, &written, renewed)?;
-    let before = XdsCounters::read(admin).unwrap_or_default();
-    let last = write_tree(root, next, Some(present)).map_err(|error| error.to_string())?;
-    wait_for_envoy(admin, &before, &last, false)?;
-    Ok(written)
-}
-
-/// Waits until Envoy has read the files, and the certificates if they are `renewed`. The error is Envoy's reason for
-/// refusing them.
-fn wait_for_envoy(admin: &Endpoint, before: &XdsCounters, written: &Written, renewed: bool) -> Result<(), String> {
-    let expected = written.changed.iter().filter(|path| envoy::is_watched(path)).count();
-    let expected = u64::try_from(expected).unwrap_or(u64::MAX);
-    let deadline = Instant::now() + PATIENCE;
-    while (expected > 0 || renewed) && Instant::now() < deadline {
-        thread::sleep(TICK);
-        let Some(now) = XdsCounters::read(admin) else { continue };
-        let refused = now.refused_since(before);
-        if !refused.is_empty() {
-            return Err(format!("Envoy refuses it ({}); its own message is above", refused.join(", ")));
-        }
-        if now.settled_since(before) >= expected && (!renewed || now.renewed_since(before)) {
-            return Ok(());
-        }
-    }
-    if expected > 0 || renewed {
-        say(Level::Warning, "Envoy has not confirmed the change within 10 s");
-    }
-    Ok(())
 }
 
 /// Returns a file of a certificate in use that is awaited again. ACME clients remove a link before they make the new

@@ -12,6 +12,7 @@ use longhaul_observe::report::ChildReport;
 use rustix::process::{Pid, Resource, Signal, WaitOptions, getrlimit, kill_process, waitpid};
 
 use super::bound::BOUND_COMMAND;
+use super::ending::Ending;
 use super::log::{self, Dialect, Level};
 use super::publisher::now;
 
@@ -128,24 +129,21 @@ impl Running {
     }
 }
 
-/// Asks all children to end. Waits for `patience`, or until `hurry` returns true, and then kills the rest.
-pub(super) fn stop_all(children: &mut [Running], patience: Duration, mut hurry: impl FnMut() -> bool) {
-    for child in children.iter() {
-        child.signal(Signal::TERM);
+impl Ending for Running {
+    fn ask_to_end(&mut self) {
+        self.signal(Signal::TERM);
     }
-    let deadline = Instant::now() + patience;
-    while Instant::now() < deadline && !hurry() {
-        if children.iter_mut().all(|child| child.ended().is_some()) {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(20));
+
+    fn has_ended(&mut self) -> bool {
+        self.ended().is_some()
     }
-    for child in children.iter_mut().filter_map(|child| if child.ended().is_none() { Some(child) } else { None }) {
+
+    fn kill(&mut self) {
         super::say(
             Level::Warning,
-            &format!("{} (process {}) did not end in time and was killed", child.name, child.pid()),
+            &format!("{} (process {}) did not end in time and was killed", self.name, self.pid()),
         );
-        child.kill();
+        Self::kill(self);
     }
 }
 

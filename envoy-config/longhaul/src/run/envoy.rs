@@ -26,6 +26,7 @@ use super::private::{HOT_RESTART, PrivateFolder, SOCKET_MODE};
 use super::probe::{accepts, live_epoch};
 use super::say;
 use super::shared_memory;
+use super::takeover::{self, Processes};
 use super::watches;
 
 /// The time between the drain time and the end of the old process.
@@ -230,88 +231,7 @@ impl Envoy {
 
     /// Notices processes that are ready or have ended, and takes the next steps. Call it often.
     pub(super) fn tend(&mut self, present: &Generation) {
-        // Deaths are collected first. A successor that is ready now survived the death of its parent.
-        let ended: Vec<(Id, ExitStatus)> =
-            self.processes.iter_mut().filter_map(|(id, process)| Some((*id, process.running.ended()?))).collect();
-        for (id, epoch) in self.lineage.unready() {
-            let is_ready = |process: &&Process| process.epoch == epoch && self.is_live(process);
-            if let Some(process) = self.processes.get(&id).filter(is_ready) {
-                self.lineage.ready(id, Instant::now(), process.drain_time + PARENT_MARGIN);
-                if std::mem::take(&mut self.recovering) {
-                    say(Level::Info, "Envoy responds again");
-                }
-            }
-        }
-        for (id, status) in ended {
-            if self.lineage.successor() == Some(id) && self.took_over(present) {
-                self.lineage.ready(id, Instant::now(), drain_time(present) + PARENT_MARGIN);
-            }
-            self.bury(id, &child::describe(status));
-        }
-        let patience = present.derived.capacity.start_patience;
-        while let Some(step) = self.lineage.next(Instant::now(), patience) {
-            self.take(step, present);
-        }
-    }
-
-    /// Returns true if a successor that has died had taken over the sockets. Its parent then accepts no connections any
-    /// more.
-    fn took_over(&mut self, present: &Generation) -> bool {
-        if self.read_base_id().is_some_and(shared_memory::says_starting) {
-            return false;
-        }
-        let socket = present.settings.listen.http.first();
-        // The parent closes its sockets a moment after the takeover.
-        let deadline = Instant::now() + HANDOVER_PATIENCE;
-        while accepts(socket) {
-            if Instant::now() >= deadline {
-                return false;
-            }
-            thread::sleep(HANDOVER_TICK);
-        }
-        true
-    }
-
-    fn take(&mut self, step: ProcessStep, present: &Generation) {
-        match step {
-            ProcessStep::Begin(id) => {
-                if let Err(error) = self.begin(id, present) {
-                    self.cannot_start(id, &error);
-                }
-            }
-            ProcessStep::Succeed { id, epoch } => {
-                if let Err(error) = self.succeed(id, epoch, present) {
-                    self.cannot_start(id, &error);
-                }
-            }
-            ProcessStep::Terminate(id) => {
-                if let Some(process) = self.processes.get(&id) {
-                    process.running.signal(Signal::TERM);
-                }
-            }
-            ProcessStep::Kill(id) => {
-                if let Some(process) = self.processes.get_mut(&id) {
-                    process.running.kill();
-                }
-                self.bury(id, "did not become ready and was killed");
-            }
-        }
-    }
-
-    /// Starts the first process of a line.
-    fn begin(&mut self, id: Id, present: &Generation) -> io::Result<()> {
-        self.forget_base_id();
-        let arguments = ["--use-dynamic-base-id".into(), "--base-id-path".into(), self.base_id_path().into()];
-        self.start_process(id, 0, present, arguments)
-    }
-
-    /// Starts a process that takes over the sockets of the present one.
-    fn succeed(&mut self, id: Id, epoch: u32, present: &Generation) -> io::Result<()> {
-        let base_id = self.read_base_id().ok_or_else(|| io::Error::other("its base id is not known"))?;
-        shared_memory::forget_dead_successor(base_id)?;
-        let arguments =
-            ["--base-id".into(), base_id.to_string().into(), "--restart-epoch".into(), epoch.to_string().into()];
-        self.start_process(id, epoch, present, arguments)
+        takeover::tend(self, present, present.derived.capacity.start_patience);
     }
 
     fn start_process(
@@ -329,45 +249,6 @@ impl Envoy {
         let running = Running::start(&self.program(present, arguments))?;
         self.processes.insert(id, Process { running, epoch, drain_time: drain_time(present) });
         Ok(())
-    }
-
-    fn cannot_start(&mut self, id: Id, error: &io::Error) {
-        match self.lineage.ended(id, Instant::now()) {
-            Loss::Serving(wait) => {
-                say(Level::Error, &format!("cannot start Envoy: {error}; trying again in {} ms", wait.as_millis()));
-            }
-            Loss::Successor(again) => {
-                say(
-                    Level::Error,
-                    &format!("cannot start another Envoy: {error}; the present one keeps running{}", tried(again)),
-                );
-            }
-            Loss::Expected => {}
-        }
-    }
-
-    fn bury(&mut self, id: Id, how: &str) {
-        let Some(process) = self.processes.remove(&id) else { return };
-        let pid = process.running.pid();
-        match self.lineage.ended(id, Instant::now()) {
-            Loss::Serving(wait) => {
-                say(
-                    Level::Error,
-                    &format!("Envoy (process {pid}) {how}; starting it again in {} ms", wait.as_millis()),
-                );
-                self.deaths.add(how.to_owned());
-                self.recovering = true;
-            }
-            Loss::Successor(again) => say(
-                Level::Warning,
-                &format!(
-                    "another Envoy (process {pid}) {how} before it was ready; the present one keeps running with its old \
-                 bootstrap{}",
-                    tried(again)
-                ),
-            ),
-            Loss::Expected => {}
-        }
     }
 
     /// Makes every Envoy open its access log again, by SIGUSR1. Draining processes log too.
@@ -426,6 +307,121 @@ impl Envoy {
     /// Cleans up after the last process has ended.
     pub(super) fn clean_up(&mut self) {
         self.forget_base_id();
+    }
+}
+
+impl Processes for Envoy {
+    type Configuration = Generation;
+
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn lineage(&mut self) -> &mut Lineage {
+        &mut self.lineage
+    }
+
+    fn those_that_ended(&mut self) -> Vec<(Id, String)> {
+        let ended = |(id, process): (&Id, &mut Process)| Some((*id, child::describe(process.running.ended()?)));
+        self.processes.iter_mut().filter_map(ended).collect()
+    }
+
+    fn serves(&mut self, id: Id, epoch: u32) -> bool {
+        let process = self.processes.get(&id).filter(|process| process.epoch == epoch);
+        process.is_some_and(|process| self.is_live(process))
+    }
+
+    fn took_over(&mut self, present: &Generation) -> bool {
+        if self.read_base_id().is_some_and(shared_memory::says_starting) {
+            return false;
+        }
+        let socket = present.settings.listen.http.first();
+        // The parent closes its sockets a moment after the takeover.
+        let deadline = Instant::now() + HANDOVER_PATIENCE;
+        while accepts(socket) {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            thread::sleep(HANDOVER_TICK);
+        }
+        true
+    }
+
+    fn drain_of(&self, id: Id) -> Duration {
+        self.processes.get(&id).map_or(Duration::ZERO, |process| process.drain_time) + PARENT_MARGIN
+    }
+
+    fn responds(&mut self) {
+        if std::mem::take(&mut self.recovering) {
+            say(Level::Info, "Envoy responds again");
+        }
+    }
+
+    fn begin(&mut self, id: Id, present: &Generation) -> io::Result<()> {
+        self.forget_base_id();
+        let arguments = ["--use-dynamic-base-id".into(), "--base-id-path".into(), self.base_id_path().into()];
+        self.start_process(id, 0, present, arguments)
+    }
+
+    fn succeed(&mut self, id: Id, epoch: u32, present: &Generation) -> io::Result<()> {
+        let base_id = self.read_base_id().ok_or_else(|| io::Error::other("its base id is not known"))?;
+        shared_memory::forget_dead_successor(base_id)?;
+        let arguments =
+            ["--base-id".into(), base_id.to_string().into(), "--restart-epoch".into(), epoch.to_string().into()];
+        self.start_process(id, epoch, present, arguments)
+    }
+
+    fn terminate(&mut self, id: Id) {
+        if let Some(process) = self.processes.get(&id) {
+            process.running.signal(Signal::TERM);
+        }
+    }
+
+    fn kill(&mut self, id: Id) {
+        if let Some(process) = self.processes.get_mut(&id) {
+            process.running.kill();
+        }
+    }
+
+    fn forget(&mut self, id: Id) -> Option<u32> {
+        self.processes.remove(&id).map(|process| process.running.pid())
+    }
+
+    fn report_end(&mut self, pid: u32, how: &str, loss: Loss) {
+        match loss {
+            Loss::Serving(wait) => {
+                say(
+                    Level::Error,
+                    &format!("Envoy (process {pid}) {how}; starting it again in {} ms", wait.as_millis()),
+                );
+                self.deaths.add(how.to_owned());
+                self.recovering = true;
+            }
+            Loss::Successor(again) => say(
+                Level::Warning,
+                &format!(
+                    "another Envoy (process {pid}) {how} before it was ready; the present one keeps running with its old \
+                 bootstrap{}",
+                    tried(again)
+                ),
+            ),
+            Loss::Expected => {}
+        }
+    }
+
+    fn report_no_start(&mut self, error: &io::Error, loss: Loss) {
+        match loss {
+            Loss::Serving(wait) => {
+                say(Level::Error, &format!("cannot start Envoy: {error}; trying again in {} ms", wait.as_millis()));
+            }
+            Loss::Successor(again) => {
+                say(
+                    Level::Error,
+                    &format!("cannot start another Envoy: {error}; the present one keeps running{}", tried(again)),
+                );
+            }
+            Loss::Expected => {}
+        }
     }
 }
 

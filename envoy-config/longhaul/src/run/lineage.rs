@@ -12,7 +12,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::service::BackOff;
+use super::restarts::BackOff;
 
 /// The number of takeovers that are tried for one change. The next change tries again.
 const MOST_ATTEMPTS: u32 = 3;

@@ -3,6 +3,7 @@
 //! One thread owns everything (`supervisor`). Signals, changed files and dead children reach it as events, so it
 //! handles one at a time. Its effects on the outside world stand in files of their own.
 
+mod acceptance;
 mod access_log;
 mod apply;
 mod bound;
@@ -11,15 +12,18 @@ mod cache_name;
 mod challenges;
 mod child;
 mod client_names;
+mod clock;
 mod compare_watch;
 mod debounce;
 mod diagnosis;
 mod disk_space;
 mod drain;
+mod ending;
 mod engine;
 mod envoy;
 mod error;
 mod events;
+mod exchange;
 mod former_cache;
 mod generation;
 mod ground_reports;
@@ -42,9 +46,12 @@ mod problem_log;
 mod problem_watch;
 mod publisher;
 mod resolvers;
+mod restarts;
+mod rounds;
 mod service;
 mod service_user;
 mod shared_memory;
+mod shifts;
 mod side_program;
 mod silence_watch;
 mod start;
@@ -52,6 +59,7 @@ mod state;
 mod status_page;
 mod stop;
 mod supervisor;
+mod takeover;
 mod tree;
 mod watches;
 

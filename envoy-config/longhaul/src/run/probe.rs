@@ -109,14 +109,17 @@ const CONTEXT_RENEWED: &str = "ssl_context_update_by_sds";
 impl XdsCounters {
     /// Reads the counters. None if the admin interface does not respond.
     pub(super) fn read(admin: &Endpoint) -> Option<Self> {
-        let text = stats(admin, FILTER)?;
-        Some(Self(
-            text.lines()
-                .filter_map(|line| line.rsplit_once(": "))
-                .filter(|(name, _)| !name.starts_with("cluster.") || name.ends_with(CONTEXT_RENEWED))
-                .filter_map(|(name, value)| Some((name.to_owned(), value.trim().parse().ok()?)))
-                .collect(),
-        ))
+        stats(admin, FILTER).map(|text| Self::parse(&text))
+    }
+
+    /// Reads lines of the admin interface: `NAME: VALUE`.
+    pub(super) fn parse(text: &str) -> Self {
+        let counters = text
+            .lines()
+            .filter_map(|line| line.rsplit_once(": "))
+            .filter(|(name, _)| !name.starts_with("cluster.") || name.ends_with(CONTEXT_RENEWED))
+            .filter_map(|(name, value)| Some((name.to_owned(), value.trim().parse().ok()?)));
+        Self(counters.collect())
     }
 
     /// Returns the counters of refusals that are higher here than in `before`.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::ExitStatus;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use longhaul_observe::report::ChildReport;
 use rustix::process::Signal;
@@ -13,34 +13,8 @@ use rustix::process::Signal;
 use super::child::{self, Deaths, Program, Running};
 use super::log::Level;
 use super::probe::is_ready;
+use super::restarts::Restarts;
 use super::say;
-
-/// The waits between restarts. They double from the first to the longest, and start over after a long life.
-#[derive(Debug)]
-pub(super) struct BackOff {
-    next: Duration,
-}
-
-const FIRST_WAIT: Duration = Duration::from_millis(100);
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// The lifetime after which a death no longer counts as a failed start.
-const GOOD_WHILE: Duration = Duration::from_secs(30);
-
-impl BackOff {
-    pub(super) fn new() -> Self {
-        Self { next: FIRST_WAIT }
-    }
-
-    /// Returns the wait after a child that lived for `lifetime`.
-    pub(super) fn after(&mut self, lifetime: Duration) -> Duration {
-        if lifetime >= GOOD_WHILE {
-            self.next = FIRST_WAIT;
-        }
-        let wait = self.next;
-        self.next = (wait * 2).min(LONGEST_WAIT);
-        wait
-    }
-}
 
 /// The way in which a program shows that it is ready.
 #[derive(Debug)]
@@ -66,34 +40,23 @@ pub(super) struct Service {
     program: Program,
     ready: Ready,
     running: Option<Running>,
-    back_off: BackOff,
-    restart_at: Option<Instant>,
-    /// True from its death until it responds again.
-    recovering: bool,
+    restarts: Restarts,
     deaths: Deaths,
 }
 
 impl Service {
     pub(super) fn new(program: Program, ready: Ready) -> Self {
-        Self {
-            program,
-            ready,
-            running: None,
-            back_off: BackOff::new(),
-            restart_at: None,
-            recovering: false,
-            deaths: Deaths::default(),
-        }
+        Self { program, ready, running: None, restarts: Restarts::new(), deaths: Deaths::default() }
     }
 
     /// A program that [`Self::tend`] starts at once.
     pub(super) fn due(program: Program, ready: Ready) -> Self {
-        Self { restart_at: Some(Instant::now()), ..Self::new(program, ready) }
+        Self { restarts: Restarts::due(Instant::now()), ..Self::new(program, ready) }
     }
 
     pub(super) fn start(&mut self) -> io::Result<()> {
         self.running = Some(Running::start(&self.program)?);
-        self.restart_at = None;
+        self.restarts.settled();
         Ok(())
     }
 
@@ -107,25 +70,24 @@ impl Service {
         if let Some(status) = self.ended() {
             self.died(status);
         }
-        if self.restart_at.is_some_and(|at| Instant::now() >= at)
+        if self.restarts.is_due(Instant::now())
             && let Err(error) = self.start()
         {
-            let wait = self.back_off.after(Duration::ZERO);
+            let wait = self.restarts.could_not_start(Instant::now());
             say(
                 Level::Error,
                 &format!("cannot start {}: {error}; trying again in {} ms", self.program.name, wait.as_millis()),
             );
-            self.restart_at = Some(Instant::now() + wait);
         }
-        if self.recovering && self.running.is_some() && self.responds() {
-            self.recovering = false;
+        let Self { restarts, running, ready, .. } = self;
+        if restarts.has_recovered(|| running.is_some() && ready.responds()) {
             say(Level::Info, &format!("{} responds again", self.program.name));
         }
     }
 
     fn died(&mut self, status: ExitStatus) {
         let Some(running) = self.running.take() else { return };
-        let wait = self.back_off.after(running.started.elapsed());
+        let wait = self.restarts.died(running.started.elapsed(), Instant::now());
         say(
             Level::Error,
             &format!(
@@ -137,8 +99,6 @@ impl Service {
             ),
         );
         self.deaths.add(child::describe(status));
-        self.restart_at = Some(Instant::now() + wait);
-        self.recovering = true;
     }
 
     /// Returns its process, if one runs.
@@ -179,20 +139,7 @@ impl Service {
 
     /// Gives away the process, so that the caller can stop it. It is not restarted.
     pub(super) fn take(&mut self) -> Option<Running> {
-        self.restart_at = None;
+        self.restarts.settled();
         self.running.take()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_double_to_a_bound_and_start_over_after_a_good_while() {
-        let mut back_off = BackOff::new();
-        let waits: Vec<u128> = (0..9).map(|_| back_off.after(Duration::ZERO).as_millis()).collect();
-        assert_eq!(waits, [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
-        assert_eq!(back_off.after(GOOD_WHILE), FIRST_WAIT);
     }
 }

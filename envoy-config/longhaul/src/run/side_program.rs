@@ -10,6 +10,7 @@ use longhaul_render::{IMAGES_FILE, OBJECTS_FILE, ProgramSockets, RenderedTree};
 use super::child::{Program, Running};
 use super::log::Dialect;
 use super::service::{Ready, Service};
+use super::shifts::Shifts;
 
 /// One of the programs.
 #[derive(Debug, Clone, Copy)]
@@ -25,53 +26,52 @@ pub(super) const IMAGES: Kind = Kind { name: "longhaul-images", config: IMAGES_F
 /// The program that caches objects.
 pub(super) const OBJECTS: Kind = Kind { name: "longhaul-objects", config: OBJECTS_FILE };
 
-/// The program, and the configuration of its present process.
+/// The program and its processes.
 #[derive(Debug)]
 pub(super) struct SideProgram {
     kind: Kind,
     /// The program and its sockets. None: it was not found.
     found: Option<(PathBuf, ProgramSockets)>,
-    /// None: the configuration does not have it.
-    running: Option<(Service, String)>,
-    /// Processes with an earlier configuration, which end their requests.
-    retired: Vec<Running>,
+    shifts: Shifts<Service, Running>,
 }
 
 impl SideProgram {
     pub(super) fn new(kind: Kind, program: Option<PathBuf>, sockets: Option<ProgramSockets>) -> Self {
-        Self { kind, found: program.zip(sockets), running: None, retired: Vec::new() }
+        Self { kind, found: program.zip(sockets), shifts: Shifts::new() }
     }
 
     /// Starts, exchanges or ends the program so that its process has the configuration in `tree`. Restarts it after a
     /// death. Call it often.
     pub(super) fn tend(&mut self, tree: &RenderedTree, root: &Path) {
         let Kind { name, config: file } = self.kind;
-        let wanted = self.found.as_ref().zip(tree.get(file));
-        let present = self.running.as_ref().map(|(_, config)| config.as_str());
-        if wanted.map(|(_, config)| config) != present {
-            let next = wanted.map(|((path, sockets), config)| {
-                let program = Program {
-                    name,
-                    path: path.clone(),
-                    folder: None,
-                    dialect: Dialect::Side(name),
-                    arguments: vec![root.join(file).into()],
-                    environment: Vec::new(),
-                };
-                (Service::due(program, Ready::Socket(sockets.program.clone())), config.to_owned())
-            });
-            let before = std::mem::replace(&mut self.running, next);
-            self.retired.extend(before.and_then(|(mut service, _)| service.retire()));
-        }
-        self.retired.retain_mut(|process| process.ended().is_none());
-        if let Some((service, _)) = &mut self.running {
+        let Self { found, shifts, .. } = self;
+        let wanted = found.as_ref().zip(tree.get(file));
+        shifts.follow(
+            wanted.map(|(_, config)| config),
+            || {
+                wanted.map(|((path, sockets), _)| {
+                    let program = Program {
+                        name,
+                        path: path.clone(),
+                        folder: None,
+                        dialect: Dialect::Side(name),
+                        arguments: vec![root.join(file).into()],
+                        environment: Vec::new(),
+                    };
+                    Service::due(program, Ready::Socket(sockets.program.clone()))
+                })
+            },
+            |mut service| service.retire(),
+        );
+        shifts.forget_retired(|process| process.ended().is_some());
+        if let Some(service) = shifts.present_mut() {
             service.tend();
         }
     }
 
     /// Returns true while its process has started and does not respond yet.
     pub(super) fn is_starting(&mut self) -> bool {
-        self.running.as_mut().is_some_and(|(service, _)| service.is_running() && !service.responds())
+        self.shifts.present_mut().is_some_and(|service| service.is_running() && !service.responds())
     }
 
     /// Returns the socket of its counters. None if it was not found.
@@ -81,17 +81,16 @@ impl SideProgram {
 
     /// Returns its processes.
     pub(super) fn pids(&self) -> impl Iterator<Item = u32> + '_ {
-        self.running.iter().filter_map(|(service, _)| service.pid()).chain(self.retired.iter().map(Running::pid))
+        self.shifts.present().and_then(Service::pid).into_iter().chain(self.shifts.retired().iter().map(Running::pid))
     }
 
     /// Returns its state for `longhaul status`. None: the configuration does not have it.
     pub(super) fn report(&self) -> Option<ChildReport> {
-        self.running.as_ref().map(|(service, _)| service.report())
+        self.shifts.present().map(Service::report)
     }
 
     /// Gives away all processes, so that the caller can stop them.
     pub(super) fn take_all(&mut self) -> Vec<Running> {
-        let present = self.running.take().and_then(|(mut service, _)| service.take());
-        self.retired.drain(..).chain(present).collect()
+        self.shifts.take_all(|mut service| service.take())
     }
 }

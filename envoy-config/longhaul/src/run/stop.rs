@@ -7,19 +7,21 @@ use longhaul_config::{Settings, Sockets};
 use longhaul_observe::Endpoint;
 use longhaul_observe::measure::Kernel;
 
-use super::child::stop_all;
-use super::drain::{Drain, DrainStep, Ending, STATS, UnderWay};
+use super::clock::MachineClock;
+use super::drain::{Drain, Ending, STATS, UnderWay};
+use super::ending::stop_all;
 use super::error::RunError;
 use super::events::Event;
 use super::health::Phase;
 use super::held_connections::HeldConnections;
 use super::log::Level;
 use super::probe::stats;
+use super::rounds::{self, DrainEnd, Draining, EnvoyNow, Serving};
 use super::say;
 use super::supervisor::{Run, TICK};
 
 /// The longest time for an orderly end.
-const STOP_PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 impl Run {
     /// Serves on for `drain.wait`, accepts no more connections, and waits until nothing is under way, or for
@@ -27,52 +29,22 @@ impl Run {
     pub(super) fn drain(&mut self) -> Result<(), RunError> {
         let settings = &self.generation.settings;
         let round_trip = if settings.role.stands_beside_clients() { Duration::ZERO } else { settings.link.rtt };
-        let mut drain = Drain::begin(settings.drain, round_trip, Instant::now());
+        let drain = Drain::begin(settings.drain, round_trip, Instant::now());
         self.phase = Phase::Draining;
         self.tend_health();
         self.manager.stopping(drain.longest() + STOP_PATIENCE + TICK);
         say(Level::Info, "draining (SIGTERM); a second signal ends the run at once");
         // The connections that this process holds open itself carry nothing.
         self.holders = HeldConnections::default();
-        let (mut announced, mut reaped_at) = (false, Instant::now());
-        loop {
-            self.publish();
-            self.tend_health();
-            self.tend_metrics();
-            self.status_page.tend(&self.generation.settings);
-            // While another Envoy takes over, none of the two takes orders. It is ready soon, or ends.
-            if self.envoy.is_taking_over() {
-                self.envoy.tend(&self.generation);
-            } else if self.envoy.ended().is_some() {
-                say(Level::Warning, "Envoy has ended, so the drain is over");
-                return Ok(());
-            } else if let Some(admin) = self.envoy.admin().cloned() {
-                announced = announced || announce(&admin);
-                match drain.next(Instant::now(), || under_way(&admin, &self.generation.settings)) {
-                    DrainStep::Serve | DrainStep::Await => {}
-                    DrainStep::Close => {
-                        admin.order("/drain_listeners");
-                    }
-                    DrainStep::End(Ending::NothingUnderWay) => return Ok(()),
-                    DrainStep::End(Ending::TimeOver(left)) => {
-                        say(Level::Warning, &format!("`drain.time` is over: {left} break off"));
-                        return Ok(());
-                    }
-                }
-            } else {
-                return Ok(());
+        match rounds::drain(self, drain) {
+            DrainEnd::Over(Ending::NothingUnderWay) | DrainEnd::NoEnvoy => {}
+            DrainEnd::Over(Ending::TimeOver(left)) => {
+                say(Level::Warning, &format!("`drain.time` is over: {left} break off"));
             }
-            self.dns.tend();
-            self.tend_side_programs();
-            self.challenges.tend(&self.generation.settings, self.machine.near);
-            self.reap(&mut reaped_at);
-            let status = self.status_line();
-            self.manager.alive(&status);
-            // No change of the files applies any more.
-            if self.take_events().stop.is_some() {
-                return Err(RunError::Interrupted);
-            }
+            DrainEnd::EnvoyEnded => say(Level::Warning, "Envoy has ended, so the drain is over"),
+            DrainEnd::Interrupted => return Err(RunError::Interrupted),
         }
+        Ok(())
     }
 
     /// Ends the children. With `at_once`, it waits for none of them.
@@ -90,12 +62,63 @@ impl Run {
             .collect();
         let events = &self.events;
         let mut hurried = at_once;
-        stop_all(&mut children, STOP_PATIENCE, || {
+        stop_all(&mut MachineClock, &mut children, STOP_PATIENCE, || {
             hurried |= events.try_iter().any(|event| matches!(event, Event::Stop(_)));
             hurried
         });
         self.envoy.clean_up();
         if hurried { Err(RunError::Interrupted) } else { Ok(()) }
+    }
+}
+
+impl Draining for Run {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn envoy(&mut self) -> EnvoyNow {
+        if self.envoy.is_taking_over() {
+            EnvoyNow::TakesOver
+        } else if self.envoy.ended().is_some() {
+            EnvoyNow::Ended
+        } else if self.envoy.admin().is_some() {
+            EnvoyNow::Serves
+        } else {
+            EnvoyNow::Gone
+        }
+    }
+
+    fn tend_takeover(&mut self) {
+        self.envoy.tend(&self.generation);
+    }
+
+    fn announce(&mut self) -> bool {
+        announce(self.envoy.admin_interface())
+    }
+
+    fn under_way(&mut self) -> Option<UnderWay> {
+        under_way(self.envoy.admin_interface(), &self.generation.settings)
+    }
+
+    fn close(&mut self) {
+        self.envoy.admin_interface().order("/drain_listeners");
+    }
+
+    fn tend_others(&mut self) {
+        self.publish();
+        self.tend_health();
+        self.tend_metrics();
+        self.status_page.tend(&self.generation.settings);
+        self.dns.tend();
+        self.tend_side_programs();
+        self.challenges.tend(&self.generation.settings, self.machine.near);
+        self.reap();
+        let status = self.status_line();
+        self.manager.alive(&status);
+    }
+
+    fn is_asked_to_stop(&mut self) -> bool {
+        self.take_events().stop.is_some()
     }
 }
 

@@ -12,13 +12,13 @@ use longhaul_observe::measure::{Noticed, Silent};
 use longhaul_observe::report::{self, DnsReport, PairReport, ProblemRecord, Refusal, RunReport, SetUp, process_start};
 use longhaul_render::{NearSockets, ProgramSockets};
 
+use super::acceptance::Acceptance;
 use super::access_log::{Destination, Rotation};
 use super::cache_fit::FittedCache;
 use super::challenges::ChallengeServer;
 use super::child;
 use super::client_names::ClientNames;
 use super::compare_watch::CompareWatch;
-use super::debounce::Debounce;
 use super::diagnosis::{Diagnosis, Refusals};
 use super::envoy::Envoy;
 use super::error::RunError;
@@ -40,6 +40,7 @@ use super::probe::{ground_in_use, link_is_up};
 use super::problem_watch::{ProblemWatch, Tell};
 use super::publisher::{Publisher, now};
 use super::resolvers::ResolverWatch;
+use super::rounds::{self, Came, Serving};
 use super::say;
 use super::service::{Ready, Service};
 use super::side_program::{IMAGES, OBJECTS, SideProgram};
@@ -68,8 +69,6 @@ pub(crate) struct Options {
 pub(super) const TICK: Duration = Duration::from_millis(100);
 /// The interval at which process 1 reaps orphans.
 const REAP: Duration = Duration::from_millis(500);
-/// The interval at which the machine's addresses are checked, and files on filesystems that report no changes.
-const LOOK: Duration = Duration::from_secs(30);
 
 /// Starts everything for the accepted file, serves until asked to stop, and leaves nothing behind.
 pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
@@ -153,7 +152,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         sender,
         diagnosis: Diagnosis::default(),
         refusals: Refusals::default(),
-        refusal: None,
+        acceptance: Acceptance::default(),
         last_refusal: None,
         phase: Phase::default(),
         applied: Applied { at: now(), changes: 0, config_sha256: String::new() },
@@ -167,6 +166,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         watch,
         state,
         rotation: Rotation::new(),
+        reaped_at: Instant::now(),
     };
     run.applied.config_sha256 = run.generation.config_sha256();
     let outcome = run.start().and_then(|started| if started { run.serve() } else { Ok(Stop::AtOnce) });
@@ -207,8 +207,7 @@ pub(super) struct Run {
     pub(super) generation: Generation,
     /// The cache of the file, and what this machine lacks for it.
     pub(super) cache: FittedCache,
-    /// The reason why the present files are not the ones in force.
-    pub(super) refusal: Option<String>,
+    pub(super) acceptance: Acceptance,
     /// The last refusal, also if it no longer stands.
     pub(super) last_refusal: Option<Refusal>,
     pub(super) phase: Phase,
@@ -256,17 +255,7 @@ pub(super) struct Run {
     pub(super) watch: FileWatch,
     pub(super) state: StateFolder,
     pub(super) rotation: Rotation,
-}
-
-/// The requests that came since the last round of a loop.
-#[derive(Debug, Default)]
-pub(super) struct Came {
-    /// The first signal that ends the run.
-    pub(super) stop: Option<Stop>,
-    /// True after a SIGHUP.
-    reload: bool,
-    /// True if something in a watched folder changed.
-    files: bool,
+    reaped_at: Instant,
 }
 
 /// The configuration in force.
@@ -298,88 +287,7 @@ impl Run {
         self.ground_reports = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         let watch = CompareWatch::start(&self.generation.settings, self.sender.clone());
         self.compare = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
-        // The first check is due at once, because a file may have changed during the start.
-        let mut settling = Debounce::default();
-        settling.changed(Instant::now());
-        let mut looked_at = Instant::now();
-        let mut reaped_at = Instant::now();
-        loop {
-            let came = self.take_events();
-            if let Some(stop) = came.stop {
-                return Ok(stop);
-            }
-            if came.reload {
-                say(Level::Info, "checking the files (SIGHUP)");
-                // `systemctl reload` waits for the message that it is done, even if nothing changed.
-                self.manager.reloading();
-            }
-            if came.reload || came.files {
-                settling.changed(Instant::now());
-            }
-            let due = settling.is_due(Instant::now()) || looked_at.elapsed() >= LOOK;
-            // While another Envoy starts, a change waits: a third one would end both.
-            if due && !self.envoy.is_taking_over() {
-                let again = self.look();
-                self.manager.reloaded();
-                settling.looked();
-                looked_at = Instant::now();
-                if again {
-                    settling.changed(looked_at);
-                }
-            }
-            self.envoy.tend(&self.generation);
-            self.leave_native_engine();
-            self.dns.tend();
-            self.tend_side_programs();
-            self.challenges.tend(&self.generation.settings, self.machine.near);
-            self.tend_link();
-            // A handshake over a silent link fails, too, and says nothing.
-            let link_is_silent = self.other_end.silence.is_some_and(|silence| silence.kind != Silent::Program);
-            let is_refused = self.refusals.tend(&self.generation.settings, self.envoy.admin()) && !link_is_silent;
-            self.diagnosis.tend(&self.generation.settings, self.holders.is_away() || is_refused);
-            self.reap(&mut reaped_at);
-            self.tend_health();
-            self.tend_log();
-            self.tend_metrics();
-            self.status_page.tend(&self.generation.settings);
-            self.publish();
-            let status = self.status_line();
-            self.manager.alive(&status);
-        }
-    }
-
-    /// Waits for an event, one tick at most, and takes all that came. A round of a loop waits for Envoy's responses, and a
-    /// stop must not wait for a round per event. Events behind a stop stay.
-    pub(super) fn take_events(&mut self) -> Came {
-        let mut came = Came::default();
-        let mut event = match self.events.recv_timeout(TICK) {
-            Ok(event) => Some(event),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => Some(Event::Stop(Stop::AtOnce)),
-        };
-        while let Some(next) = event {
-            match next {
-                Event::Stop(stop) => {
-                    came.stop = Some(stop);
-                    return came;
-                }
-                Event::Reload => came.reload = true,
-                Event::FilesChanged => came.files = true,
-                Event::ReopenLogs => {
-                    say(Level::Info, "opening the access log again (SIGUSR1)");
-                    self.envoy.reopen_logs();
-                }
-                Event::Dns(state) => self.dns_state = state,
-                Event::Link(noticed) => self.link_state = noticed,
-                Event::Silence(silence) => self.other_end.silence = silence,
-                Event::Vanishing(bytes) => self.other_end.vanishing = bytes,
-                Event::GroundReports(report) => self.other_end.ground = report,
-                Event::Problems(problems) => self.problems = problems,
-                Event::Compared(compared) => self.compared = compared,
-            }
-            event = self.events.try_recv().ok();
-        }
-        came
+        Ok(rounds::serve(self))
     }
 
     /// Keeps a remote's connections open, and reports changes of its link and its ground.
@@ -391,13 +299,13 @@ impl Run {
         self.client_names.tend(settings, derived, self.holders.pipe(), envoy.pid().zip(envoy.admin()));
     }
 
-    /// As process 1 of a container, reaps orphans when that is due. `last` is the last time.
-    pub(super) fn reap(&self, last: &mut Instant) {
-        if process::id() == 1 && last.elapsed() >= REAP {
+    /// As process 1 of a container, reaps orphans when that is due.
+    pub(super) fn reap(&mut self) {
+        if process::id() == 1 && self.reaped_at.elapsed() >= REAP {
             let own: Vec<u32> =
                 self.envoy.pids().chain(self.dns.pid()).chain(self.images.pids()).chain(self.objects.pids()).collect();
             child::reap_orphans(&own);
-            *last = Instant::now();
+            self.reaped_at = Instant::now();
         }
     }
 
@@ -458,7 +366,7 @@ impl Run {
             format!("Draining as {role}")
         } else if self.envoy.admin().is_none() {
             "Envoy has ended and is restarting".to_owned()
-        } else if self.refusal.is_some() {
+        } else if self.acceptance.is_refused() {
             format!("Serving as {role}; the present files were refused")
         } else if self.envoy.is_taking_over() {
             format!("Serving as {role}; another Envoy takes over")
@@ -481,7 +389,10 @@ impl Run {
             config_sha256: self.applied.config_sha256.clone(),
             in_force_since: self.applied.at,
             changes: self.applied.changes,
-            refused: self.last_refusal.clone().map(|refusal| Refusal { standing: self.refusal.is_some(), ..refusal }),
+            refused: self
+                .last_refusal
+                .clone()
+                .map(|refusal| Refusal { standing: self.acceptance.is_refused(), ..refusal }),
             listen: report::Sockets {
                 objects_metrics: self.objects.metrics().filter(|_| self.generation.settings.cache.is_on_disk()),
                 metrics: self.metrics_page.socket(),
@@ -505,6 +416,83 @@ impl Run {
             images: self.images.report(),
             objects: self.objects.report(),
         }
+    }
+}
+
+impl Serving for Run {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    /// A round of a loop waits for Envoy's responses, and a stop must not wait for a round per event. Events behind a stop
+    /// stay.
+    fn take_events(&mut self) -> Came {
+        let mut came = Came::default();
+        let mut event = match self.events.recv_timeout(TICK) {
+            Ok(event) => Some(event),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Event::Stop(Stop::AtOnce)),
+        };
+        while let Some(next) = event {
+            match next {
+                Event::Stop(stop) => {
+                    came.stop = Some(stop);
+                    return came;
+                }
+                Event::Reload => came.reload = true,
+                Event::FilesChanged => came.files = true,
+                Event::ReopenLogs => {
+                    say(Level::Info, "opening the access log again (SIGUSR1)");
+                    self.envoy.reopen_logs();
+                }
+                Event::Dns(state) => self.dns_state = state,
+                Event::Link(noticed) => self.link_state = noticed,
+                Event::Silence(silence) => self.other_end.silence = silence,
+                Event::Vanishing(bytes) => self.other_end.vanishing = bytes,
+                Event::GroundReports(report) => self.other_end.ground = report,
+                Event::Problems(problems) => self.problems = problems,
+                Event::Compared(compared) => self.compared = compared,
+            }
+            event = self.events.try_recv().ok();
+        }
+        came
+    }
+
+    fn begin_reload(&mut self) {
+        say(Level::Info, "checking the files (SIGHUP)");
+        // `systemctl reload` waits for the message that it is done, even if nothing changed.
+        self.manager.reloading();
+    }
+
+    fn is_taking_over(&self) -> bool {
+        self.envoy.is_taking_over()
+    }
+
+    fn look(&mut self) -> bool {
+        let again = self.check_files();
+        self.manager.reloaded();
+        again
+    }
+
+    fn tend(&mut self) {
+        self.envoy.tend(&self.generation);
+        self.leave_native_engine();
+        self.dns.tend();
+        self.tend_side_programs();
+        self.challenges.tend(&self.generation.settings, self.machine.near);
+        self.tend_link();
+        // A handshake over a silent link fails, too, and says nothing.
+        let link_is_silent = self.other_end.silence.is_some_and(|silence| silence.kind != Silent::Program);
+        let is_refused = self.refusals.tend(&self.generation.settings, self.envoy.admin()) && !link_is_silent;
+        self.diagnosis.tend(&self.generation.settings, self.holders.is_away() || is_refused);
+        self.reap();
+        self.tend_health();
+        self.tend_log();
+        self.tend_metrics();
+        self.status_page.tend(&self.generation.settings);
+        self.publish();
+        let status = self.status_line();
+        self.manager.alive(&status);
     }
 }
 

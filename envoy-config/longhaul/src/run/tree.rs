@@ -29,55 +29,102 @@ pub(crate) struct WriteError {
     pub error: io::Error,
 }
 
-/// Writes `tree` below `root` in the order that a running Envoy needs. At the end, removes files of `earlier` that are
-/// not in `tree`. Leaves all other files in the folder alone.
+/// The disk of the rendered tree.
+pub(super) trait Disk {
+    /// Returns true if there is a file at `path`.
+    fn has(&self, path: &Path) -> bool;
+
+    /// Reads a file.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    /// Replaces a file as a whole, and makes its folder.
+    fn replace(&mut self, path: &Path, bytes: &[u8]) -> Result<(), WriteError>;
+
+    /// Removes a file.
+    fn remove(&mut self, path: &Path) -> io::Result<()>;
+}
+
+/// The disk of this machine.
+struct MachineDisk;
+
+impl Disk for MachineDisk {
+    fn has(&self, path: &Path) -> bool {
+        path.is_file()
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        fs::read(path)
+    }
+
+    /// A rendered tree is public.
+    fn replace(&mut self, path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+        make_folder(path.parent().unwrap_or(Path::new("/")))?;
+        replaced_file::replace(path, bytes, 0o644).map_err(|error| WriteError { path: path.to_owned(), error })
+    }
+
+    fn remove(&mut self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+}
+
+/// Writes `tree` below `root` on the disk of this machine, as [`write_tree_to`] does.
 pub(crate) fn write_tree(
     root: &Path,
     tree: &RenderedTree,
     earlier: Option<&RenderedTree>,
 ) -> Result<Written, WriteError> {
-    let mut written = Written::default();
     make_folder(root)?;
+    write_tree_to(&mut MachineDisk, root, tree, earlier)
+}
+
+/// Writes `tree` below `root` in the order that a running Envoy needs. At the end, removes files of `earlier` that are
+/// not in `tree`. Leaves all other files in the folder alone.
+pub(super) fn write_tree_to(
+    disk: &mut impl Disk,
+    root: &Path,
+    tree: &RenderedTree,
+    earlier: Option<&RenderedTree>,
+) -> Result<Written, WriteError> {
+    let mut written = Written::default();
     for module in &tree.modules {
         let to = root.join(&module.to);
         // The name of a module contains its hash, so a file of this name is the same module.
-        if !to.is_file() {
-            let bytes = fs::read(&module.from).map_err(|error| WriteError { path: module.from.clone(), error })?;
-            replace(&to, &bytes)?;
+        if !disk.has(&to) {
+            let bytes = disk.read(&module.from).map_err(|error| WriteError { path: module.from.clone(), error })?;
+            disk.replace(&to, &bytes)?;
             written.changed.push(module.to.clone());
         }
     }
     for (path, text) in tree.in_apply_order() {
         let to = root.join(path);
-        if fs::read(&to).is_ok_and(|present| present == text.as_bytes()) {
+        if disk.read(&to).is_ok_and(|present| present == text.as_bytes()) {
             continue;
         }
-        replace(&to, text.as_bytes())?;
+        disk.replace(&to, text.as_bytes())?;
         written.changed.push(path.to_owned());
     }
     if let Some(earlier) = earlier {
-        remove_leftovers(root, tree, earlier)?;
+        remove_leftovers(disk, root, tree, earlier)?;
     }
     Ok(written)
 }
 
 /// Removes files that only `earlier` has. Old modules stay: open streams may use them, and a rollback needs them.
-fn remove_leftovers(root: &Path, tree: &RenderedTree, earlier: &RenderedTree) -> Result<(), WriteError> {
+fn remove_leftovers(
+    disk: &mut impl Disk,
+    root: &Path,
+    tree: &RenderedTree,
+    earlier: &RenderedTree,
+) -> Result<(), WriteError> {
     let kept: BTreeSet<&String> = tree.files.keys().collect();
     for path in earlier.files.keys().filter(|path| !kept.contains(path)) {
         let path = root.join(path);
-        match fs::remove_file(&path) {
+        match disk.remove(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(WriteError { path, error }),
             _ => {}
         }
     }
     Ok(())
-}
-
-/// A rendered tree is public.
-fn replace(to: &Path, bytes: &[u8]) -> Result<(), WriteError> {
-    make_folder(to.parent().unwrap_or(Path::new("/")))?;
-    replaced_file::replace(to, bytes, 0o644).map_err(|error| WriteError { path: to.to_owned(), error })
 }
 
 pub(super) fn make_folder(path: &Path) -> Result<(), WriteError> {
