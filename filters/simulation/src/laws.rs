@@ -1,5 +1,7 @@
 //! The laws that every run keeps.
 
+use swarm::Breach;
+
 /// A law that was broken, with what was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Broken {
@@ -27,17 +29,17 @@ pub enum Broken {
     ClientMemory(String),
 }
 
-impl Broken {
-    /// The law's name.
-    pub fn law(&self) -> &'static str {
+impl Breach for Broken {
+    fn law(&self) -> &str {
         self.parts().0
     }
 
-    /// The observation.
-    pub fn seen(&self) -> &str {
+    fn seen(&self) -> &str {
         self.parts().1
     }
+}
 
+impl Broken {
     fn parts(&self) -> (&'static str, &str) {
         match self {
             Self::OtherBytes(seen) => ("every response is the origin's bytes for that request, or an error", seen),

@@ -32,5 +32,5 @@ mod world;
 
 pub use board::Most;
 pub use laws::Broken;
-pub use orders::{End, Order, SetUp, draw, shrink};
+pub use orders::{End, Order, SetUp, draw};
 pub use world::{Done, run};

@@ -1,7 +1,6 @@
-//! The set-up and the orders of a run, drawn from a seed, and the shortest list of orders that still breaks a law.
-//!
-//! A grammar that mixes everything all the time seldom reaches a deep state. So each run draws a weight for each kind of
-//! order, and half of them are zero (swarm testing, Groce et al. 2012).
+//! The set-up and the orders of a run, drawn from a seed.
+
+use swarm::Swarm;
 
 /// The numbers of a run.
 #[derive(Debug, Clone)]
@@ -132,20 +131,10 @@ const KINDS: usize = 14;
 pub fn draw(seed: u64, orders: usize) -> (SetUp, Vec<Order>) {
     let mut random = fastrand::Rng::with_seed(seed);
     let set_up = set_up(&mut random);
-    let weights: [u32; KINDS] = std::array::from_fn(|kind| match kind {
-        0 => random.u32(10..60),
-        _ if random.bool() => random.u32(1..20),
-        _ => 0,
-    });
-    let total = weights.iter().sum::<u32>();
+    let swarm = Swarm::draw(&mut random, KINDS, 10..60);
     let list = (0..orders).map(|_| {
-        let mut at = random.u32(0..total);
-        let kind = weights.iter().position(|weight| {
-            let found = at < *weight;
-            at = at.saturating_sub(*weight);
-            found
-        });
-        order(kind.unwrap_or(0), &mut random)
+        let kind = swarm.kind(&mut random);
+        order(kind, &mut random)
     });
     (set_up, list.collect())
 }
@@ -198,39 +187,9 @@ fn order(kind: usize, random: &mut fastrand::Rng) -> Order {
     }
 }
 
-/// Leaves out orders as long as `breaks` holds of the rest: halves first, single ones last, until none can go. Takes at
-/// most `tries` runs.
-pub fn shrink(mut orders: Vec<Order>, tries: usize, mut breaks: impl FnMut(&[Order]) -> bool) -> Vec<Order> {
-    let (mut left, mut size) = (tries, orders.len().div_ceil(2));
-    while size > 0 && left > 0 {
-        let (before, mut at) = (orders.len(), 0);
-        while at < orders.len() && left > 0 {
-            let mut fewer = orders.clone();
-            fewer.drain(at..(at + size).min(orders.len()));
-            left -= 1;
-            if breaks(&fewer) {
-                orders = fewer;
-            } else {
-                at += size;
-            }
-        }
-        // Without one order, another one may not be needed any more.
-        size = if size == 1 && orders.len() < before { 1 } else { size / 2 };
-    }
-    orders
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_shortest_order_is_found() {
-        let (_, orders) = draw(7, 60);
-        let needed = orders.iter().find(|order| matches!(order, Order::Visit { .. })).unwrap().clone();
-        let shortest = shrink(orders, 500, |orders| orders.contains(&needed));
-        assert_eq!(shortest, [needed]);
-    }
 
     #[test]
     fn a_seed_draws_the_same_run_again() {

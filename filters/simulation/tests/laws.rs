@@ -1,72 +1,30 @@
-//! Runs of many seeds keep every law, and a seed repeats its run.
-//!
-//! | variable | runs |
-//! |---|---|
-//! | none | the first [`RUNS`] seeds |
-//! | `LONGHAUL_SEED` | this seed |
-//! | `LONGHAUL_RUNS` | so many seeds from 0 on |
-//! | `LONGHAUL_SECONDS` | other seeds each time, for so long |
+//! Runs of many seeds keep every law, and a seed repeats its run. `swarm` lists the variables that choose the seeds.
 
 #![allow(clippy::panic, clippy::unwrap_used)]
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Instant;
 
-use pair_simulation::{Done, draw, run, shrink};
+use pair_simulation::{Done, draw, run};
+use swarm::{Seeds, judged};
 
 /// Seeds of a run without a variable: more than 10,000 steps, and every part of both ends.
 const RUNS: u64 = 40;
 /// Orders of one run.
 const ORDERS: usize = 40;
-/// Runs that shrinking may take.
-const TRIES: usize = 1000;
 /// Seeds that found faults. The README lists them.
 const FAULTS: [u64; 4] = [4, 23, 43, 412];
 
-/// Runs one seed. A run that breaks a law is shrunk, and told with what repeats it.
+/// Runs one seed, and fails with the shortest orders that break a law.
 fn keep_the_laws(seed: u64) -> Done {
     let (set_up, orders) = draw(seed, ORDERS);
-    match run(seed, &set_up, &orders) {
-        Ok(done) => done,
-        Err(broken) => {
-            let is_same = |fewer: &[_]| run(seed, &set_up, fewer).is_err_and(|other| other.law() == broken.law());
-            let shortest = shrink(orders, TRIES, is_same);
-            let last = run(seed, &set_up, &shortest).unwrap_err();
-            let orders: Vec<String> = shortest.iter().map(|order| format!("  {order:?}")).collect();
-            panic!(
-                "LONGHAUL_SEED={seed} breaks: {}\n{}\nset-up: {set_up:?}\nshortest orders:\n{}",
-                last.law(),
-                last.seen(),
-                orders.join("\n")
-            );
-        }
-    }
-}
-
-fn variable(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|value| value.parse().unwrap())
-}
-
-/// The seeds to run. The time decides how many of them.
-fn seeds() -> (std::ops::Range<u64>, Duration) {
-    let ever = Duration::MAX;
-    if let Some(seed) = variable("LONGHAUL_SEED") {
-        return (seed..seed + 1, ever);
-    }
-    if let Some(seconds) = variable("LONGHAUL_SECONDS") {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-        return (now.as_secs() << 20..u64::MAX, Duration::from_secs(seconds));
-    }
-    (0..variable("LONGHAUL_RUNS").unwrap_or(RUNS), ever)
+    judged(seed, &set_up, orders, |orders| run(seed, &set_up, orders)).unwrap_or_else(|told| panic!("{told}"))
 }
 
 #[test]
 fn a_thousand_bad_days() {
-    let (began, (seeds, time)) = (Instant::now(), seeds());
+    let began = Instant::now();
     let (mut sum, mut runs) = (Done::default(), 0_u32);
-    for seed in seeds {
-        if began.elapsed() >= time {
-            break;
-        }
+    for seed in Seeds::of_environment(RUNS) {
         sum = sum + keep_the_laws(seed);
         runs += 1;
     }
