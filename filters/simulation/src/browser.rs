@@ -4,7 +4,7 @@ use crate::exchange::Asked;
 use crate::fields::{Field, field, pair, words};
 use crate::laws::Broken;
 use crate::orders::CLIENTS;
-use crate::origin::{FORGED, Origins, Path, Url, When, name, secret, visitor};
+use crate::origin::{FORGED, Origins, Path, SITES, Url, When, name, secret, visitor};
 
 /// The cookie that a client has for a site, if it has one.
 pub(crate) fn cookie(client: u8, site: u8) -> Option<String> {
@@ -67,6 +67,9 @@ pub(crate) fn forged(client: u8, has_bundling: bool, has_headers: bool) -> Vec<(
 
 /// Judges a message on the link: does it hold a word that is of neither end?
 pub(crate) fn judge_message(fields: &[Field]) -> Result<(), Broken> {
+    if field(fields, page_flights::HOSTS_FIELD).is_some() {
+        return Err(Broken::LeakedHosts(format!("on the link: {}", words(fields))));
+    }
     let is_forged = |value: &[u8]| value.starts_with(FORGED.as_bytes());
     match fields.iter().find(|(_, value)| is_forged(value)) {
         Some((name, _)) => Err(Broken::Forged(format!("{} in {}", String::from_utf8_lossy(name), words(fields)))),
@@ -74,8 +77,21 @@ pub(crate) fn judge_message(fields: &[Field]) -> Result<(), Broken> {
     }
 }
 
+/// Judges what the ground tells its resolver: hosts of pages, the page's own first, and nothing of a visitor.
+pub(crate) fn judge_hosts(fields: &[Field]) -> Result<(), Broken> {
+    let list = field(fields, page_flights::HOSTS_FIELD).map(|list| String::from_utf8_lossy(list).into_owned());
+    let is_site = |host: &str| (0..SITES).any(|site| host == format!("s{site}.test"));
+    let hosts: Vec<&str> = list.iter().flat_map(|list| list.split(',')).collect();
+    let are_named = hosts.len() > 1 && hosts.len() <= usize::from(SITES) && hosts.iter().all(|host| is_site(host));
+    let has_more = ["cookie", "referer", "user-agent"].iter().any(|name| field(fields, name).is_some());
+    if are_named && !has_more { Ok(()) } else { Err(Broken::LeakedHosts(words(fields))) }
+}
+
 /// Judges a request that reached an origin: whose credentials does it carry?
 pub(crate) fn judge_request(fields: &[Field]) -> Result<(), Broken> {
+    if field(fields, page_flights::HOSTS_FIELD).is_some() {
+        return Err(Broken::LeakedHosts(format!("at an origin: {}", words(fields))));
+    }
     let Some(cookie) = field(fields, "cookie") else { return Ok(()) };
     let agent = field(fields, "user-agent").unwrap_or_default();
     let site = Url::of(fields).map(|url| url.site);

@@ -17,6 +17,8 @@ pub enum Broken {
     LeakedField(String),
     /// A word of a client or an origin reached an end as the word of the other end.
     Forged(String),
+    /// A list of hosts reached somebody but the resolver of the ground, or holds more than hosts of pages.
+    LeakedHosts(String),
     /// A request failed although nothing had happened to the link or to the ends since a round trip before it.
     FailedAlone(String),
     /// Such a request was repeated more than once.
@@ -48,6 +50,7 @@ impl Broken {
             Self::LentCredential(seen) => ("no credential is lent", seen),
             Self::LeakedField(seen) => ("the words of the ends stay between them", seen),
             Self::Forged(seen) => ("nobody but the ground speaks for the ground", seen),
+            Self::LeakedHosts(seen) => ("the hosts of a page reach the ground's resolver alone", seen),
             Self::FailedAlone(seen) => ("a request on an undisturbed link succeeds", seen),
             Self::Disagree(seen) => ("both ends agree again within one round trip", seen),
             Self::Hangs(seen) => ("no stream waits forever", seen),

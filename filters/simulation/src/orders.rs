@@ -29,6 +29,8 @@ pub(crate) struct Abilities {
     pub(crate) bundling: bool,
     pub(crate) flights: bool,
     pub(crate) deltas: bool,
+    /// A ground tells its resolver which hosts a page names.
+    pub(crate) names: bool,
     /// It is of a later version, which says more than this one reads.
     pub(crate) is_later: bool,
 }
@@ -145,9 +147,11 @@ fn set_up(random: &mut fastrand::Rng) -> SetUp {
         let is_whole = random.u8(0..4) != 0;
         let mut has = || is_whole || random.bool();
         let (headers, bundling, flights, deltas) = (has(), has(), has(), has());
-        Abilities { headers, bundling, flights, deltas, is_later: random.u8(0..4) == 0 }
+        Abilities { headers, bundling, flights, deltas, names: false, is_later: random.u8(0..4) == 0 }
     };
-    let (remote, ground) = (abilities(), abilities());
+    let (remote, mut ground) = (abilities(), abilities());
+    // Of a source of its own, so that the orders of a seed stay.
+    ground.names = fastrand::Rng::with_seed(random.clone().u64(..)).bool();
     SetUp {
         rtt_ms,
         jitter_ms: random.choice([0, 5, 50]).unwrap_or(0),

@@ -14,6 +14,9 @@ use crate::orders::{End, SetUp};
 use crate::place::{GROUND_BUNDLING, GROUND_HEADERS, REMOTE_BUNDLING, REMOTE_HEADERS, VmKey};
 use crate::vm::{Surroundings, Vm};
 
+/// The cluster of the ground's resolver.
+pub(crate) const NAMES: &str = "names";
+
 /// A connection of the pipe.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pipe {
@@ -113,7 +116,7 @@ impl Pair {
             deltas: able.deltas,
             caches: false,
             cache_name: None,
-            names: None,
+            names: able.names.then(|| NAMES.to_owned()),
         }
     }
 

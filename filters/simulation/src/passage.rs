@@ -8,6 +8,7 @@ use crate::browser;
 use crate::exchange::{Piece, Sink};
 use crate::fields::{Field, field, pair, words};
 use crate::laws::Broken;
+use crate::pair::NAMES;
 use crate::place::{FILTERS, GROUND_BUNDLING, GROUND_HEADERS, REMOTE_BUNDLING, REMOTE_HEADERS, VmKey};
 use crate::vm::Effect;
 use crate::world::{Event, World};
@@ -404,7 +405,10 @@ impl World {
                     self.reset(id, at);
                 }
             }
-            Effect::Call { token, owner, fields, timeout_ms } => self.call(key, token, owner, fields, timeout_ms),
+            Effect::Call { token, owner, cluster, fields, .. } if cluster == NAMES => {
+                self.tell_names(key, token, owner, &fields);
+            }
+            Effect::Call { token, owner, fields, timeout_ms, .. } => self.call(key, token, owner, fields, timeout_ms),
         }
     }
 
@@ -471,6 +475,18 @@ impl World {
         exchange.attempt += 1;
         self.exchanges.insert(id, exchange);
         self.respond(id, at, Piece::Reset);
+    }
+
+    /// The ground tells its resolver which hosts a page names. The resolver may fail, and nothing waits for it.
+    fn tell_names(&mut self, key: VmKey, token: u32, owner: u32, fields: &[Field]) {
+        if key.place != GROUND_BUNDLING {
+            self.broken = Some(Broken::LeakedHosts(format!("the remote tells {}", words(fields))));
+        } else if let Err(broken) = browser::judge_hosts(fields) {
+            self.broken = Some(broken);
+        }
+        self.done.told += 1;
+        let answer = (!token.is_multiple_of(3)).then(|| (vec![pair(":status", "204")], Vec::new()));
+        self.after(1, Event::Fetched { vm: key, owner, token, answer });
     }
 
     /// A module's own request. Those of the ground go to origins, those of the remote cross the link.

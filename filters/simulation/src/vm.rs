@@ -37,7 +37,7 @@ pub(crate) enum Effect {
     Reply { stream: u32, fields: Vec<Field>, body: Vec<u8> },
     Resume { stream: u32, half: Half },
     Reset { stream: u32 },
-    Call { token: u32, owner: u32, fields: Vec<Field>, timeout_ms: u64 },
+    Call { token: u32, owner: u32, cluster: String, fields: Vec<Field>, timeout_ms: u64 },
 }
 
 /// A filter, whatever its type.
@@ -343,13 +343,14 @@ impl Host for VmHost {
         Ok(())
     }
 
-    fn http_call(&self, _: &str, fields: &[(&str, &str)], timeout: Duration) -> Result<u32, HostError> {
+    fn http_call(&self, cluster: &str, fields: &[(&str, &str)], timeout: Duration) -> Result<u32, HostError> {
         let mut state = self.state.borrow_mut();
         let (token, owner) = (state.next_token, state.calling);
         state.next_token += 1;
         let fields = fields.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect();
         let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-        state.effects.push(Effect::Call { token, owner, fields, timeout_ms });
+        let cluster = cluster.to_owned();
+        state.effects.push(Effect::Call { token, owner, cluster, fields, timeout_ms });
         Ok(token)
     }
 

@@ -61,6 +61,8 @@ pub struct Done {
     pub deltas: i64,
     /// Pages that the remote requested again, because it had lost a base.
     pub asked_again: i64,
+    /// Lists of hosts that the ground told its resolver.
+    pub told: u64,
     /// The most memory that an end held.
     pub most: Most,
     /// A hash of everything that clients received, in order.
@@ -88,6 +90,7 @@ impl Add for Done {
             packed: self.packed + other.packed,
             deltas: self.deltas + other.deltas,
             asked_again: self.asked_again + other.asked_again,
+            told: self.told + other.told,
             most: self.most.max(other.most),
             received: self.received ^ other.received,
         }

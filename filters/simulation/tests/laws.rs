@@ -34,6 +34,7 @@ fn a_thousand_bad_days() {
     // A grammar that no longer reaches a protocol would keep all laws.
     if runs >= 40 {
         assert!(sum.steps > 10_000 && sum.from_flights > 0 && sum.packed > 0 && sum.deltas > 0 && sum.asked_again > 0);
+        assert!(sum.told > 0);
         assert!(sum.failed * 10 < sum.responses, "{} of {} failed", sum.failed, sum.responses);
     }
 }
