@@ -28,6 +28,7 @@ pub struct ModuleCopy {
 const APPLY_ORDER: [&str; 6] = ["sds/", "cds.yaml", "rds/", "ecds/", "lds.yaml", "bootstrap.yaml"];
 
 const CLUSTERS: &str = "cds.yaml";
+const CERTIFICATES: &str = "sds/";
 
 /// Returns the resources of a rendered file. Each begins with a line at the left margin.
 fn resources(file: &str) -> impl Iterator<Item = &str> {
@@ -79,6 +80,16 @@ impl RenderedTree {
         both
     }
 
+    /// Returns these files with the clusters of `other`, and with the certificates that those name.
+    #[must_use]
+    pub fn with_clusters_as(&self, other: &Self) -> Self {
+        let is_of_clusters = |path: &str| path == CLUSTERS || path.starts_with(CERTIFICATES);
+        let theirs = other.files.iter().filter(|(path, _)| is_of_clusters(path));
+        let mut mixed = self.clone();
+        mixed.files.extend(theirs.map(|(path, text)| (path.clone(), text.clone())));
+        mixed
+    }
+
     /// Returns the files in the order in which they may be written while Envoy runs. Files that are not Envoy's come
     /// first.
     pub fn in_apply_order(&self) -> Vec<(&str, &str)> {
@@ -107,5 +118,9 @@ mod tests {
         assert_eq!(new.with_clusters_of(&old), tree(both));
         assert_eq!(new.with_clusters_of(&new), new);
         assert_eq!(old.with_clusters_of(&new), old);
+        let routed = old.clone().with("rds/a.yaml", "old".to_owned());
+        let other = new.clone().with("rds/a.yaml", "new".to_owned()).with("sds/key", "new".to_owned());
+        let mixed = new.clone().with("rds/a.yaml", "old".to_owned()).with("sds/key", "new".to_owned());
+        assert_eq!(routed.with_clusters_as(&other), mixed);
     }
 }

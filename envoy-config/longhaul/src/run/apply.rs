@@ -10,11 +10,13 @@ use longhaul_config::{LoadError, Log, Settings, Termination, load};
 use longhaul_observe::report::{Refusal, SetUp};
 use longhaul_render::RenderedTree;
 
+use super::acceptance::Refused;
 use super::access_log::Destination;
 use super::cache_fit::FittedCache;
 use super::clock::{Clock, MachineClock};
 use super::envoy::{self, Envoy};
-use super::exchange::{Change, Parts, Side, exchange};
+use super::events::Inbox;
+use super::exchange::{Change, Owed, Paid, Parts, Side, Unconfirmed, exchange};
 use super::generation::{COREFILE, Generation, RENEWALS, RunContext};
 use super::log::Level;
 use super::ports::{self, ListenSocket, Present};
@@ -35,17 +37,18 @@ impl Run {
         let mut changed = now.changed_since(&self.generation.inputs);
         changed.extend(self.log_is_writable_again());
         let has_room = self.cache.is_mended();
-        if !self.acceptance.is_to_be_tried(!changed.is_empty(), has_room) {
+        if !self.acceptance.is_to_be_tried(!changed.is_empty(), has_room, Instant::now()) {
             // A folder in which a file is awaited may have appeared.
             return self.watch.follow(&now);
         }
         self.generation.inputs = now;
-        let outcome = self.next_generation().and_then(|(next, cache)| {
-            self.manager.reloading();
-            let what = self.apply(next, &changed)?;
-            self.cache = cache;
-            Ok(what)
-        });
+        let outcome =
+            self.pay().and_then(|()| self.next_generation()).map_err(Refused::from).and_then(|(next, cache)| {
+                self.manager.reloading();
+                let what = self.apply(next, &changed)?;
+                self.cache = cache;
+                Ok(what)
+            });
         let changed = match changed.as_slice() {
             [] if has_room => "the disk of the cache".to_owned(),
             [] => "a file".to_owned(),
@@ -77,8 +80,9 @@ impl Run {
                 }
                 say(Level::Info, &format!("{changed} changed: {what}"));
             }
-            Err(why) => {
-                if self.acceptance.refused(&why) {
+            Err(refused) => {
+                if self.acceptance.refused(&refused, Instant::now()) {
+                    let why = refused.why;
                     say(
                         Level::Error,
                         &format!(
@@ -153,25 +157,46 @@ impl Run {
     }
 
     /// Puts `next` in force. Returns the effect of the `changed` files, for the operator.
-    fn apply(&mut self, next: Generation, changed: &[String]) -> Result<String, String> {
+    fn apply(&mut self, next: Generation, changed: &[String]) -> Result<String, Refused> {
         let restart = envoy::must_restart(&self.generation, &next);
         let next = self.told_apart(next)?;
-        let mut parts = LiveParts {
-            root: &self.machine.root,
-            envoy: &self.envoy,
-            dns: &mut self.dns,
-            ready: [self.generation.dns_ready, next.dns_ready],
-        };
-        let written = exchange(&mut parts, Change { present: &self.generation.tree, next: &next.tree, restart })?;
+        let (mut parts, owed) = self.parts(next.dns_ready);
+        let change = Change { present: parts.tree, next: &next.tree, restart };
+        let written = exchange(&mut parts, change, owed)?;
         next.access_log.report(Some(&self.generation.access_log));
         self.machine.dns_ready = next.dns_ready;
         self.generation = next;
         let waits = self.envoy.is_being_exchanged();
-        if restart {
+        let replaces = restart || self.envoy.has_given_up();
+        if replaces {
             self.envoy.replace();
         }
-        let exchange = restart.then_some(if waits { Exchange::Later } else { Exchange::Now });
+        let exchange = replaces.then_some(if waits { Exchange::Later } else { Exchange::Now });
         Ok(effect(&written, exchange, self.list_effect(changed)))
+    }
+
+    /// Puts the files in force back, if an earlier change left others.
+    fn pay(&mut self) -> Result<(), String> {
+        let (mut parts, owed) = self.parts(self.generation.dns_ready);
+        let present = parts.tree;
+        let paid = owed.pay(&mut parts, present)?;
+        if paid != Paid::Nothing {
+            self.images.doubt();
+            self.objects.doubt();
+        }
+        if paid == Paid::Bootstrap {
+            self.envoy.replace();
+        }
+        Ok(())
+    }
+
+    /// Returns the children whose files are exchanged, and the files that an earlier change left. With the next files,
+    /// CoreDNS reports on `ready_next` that it is ready.
+    fn parts(&mut self, ready_next: SocketAddr) -> (LiveParts<'_>, &mut Owed) {
+        let Self { machine, generation, envoy, dns, owed, events, .. } = self;
+        let (root, tree) = (&machine.root, &generation.tree);
+        let ready = [generation.dns_ready, ready_next];
+        (LiveParts { root, tree, envoy, dns, ready, events }, owed)
     }
 
     /// Returns the effect of changed lists, which CoreDNS reads by itself. None if none of `changed` is a list.
@@ -204,10 +229,13 @@ impl Run {
 /// The children of this machine, while their files are exchanged.
 struct LiveParts<'r> {
     root: &'r Path,
-    envoy: &'r Envoy,
+    /// The files in force.
+    tree: &'r RenderedTree,
+    envoy: &'r mut Envoy,
     dns: &'r mut Service,
     /// The sockets on which CoreDNS reports that it is ready, with the files in force and with the next ones.
     ready: [SocketAddr; 2],
+    events: &'r mut Inbox,
 }
 
 impl Clock for LiveParts<'_> {
@@ -233,8 +261,16 @@ impl Parts for LiveParts<'_> {
         XdsCounters::read(self.envoy.admin_interface())
     }
 
-    fn unconfirmed(&mut self) {
-        say(Level::Warning, "Envoy has not confirmed the change within 10 s");
+    fn envoy_runs(&mut self) -> bool {
+        self.envoy.is_running()
+    }
+
+    fn unconfirmed(&mut self, why: Unconfirmed) {
+        let text = match why {
+            Unconfirmed::Ended => "Envoy has ended before it confirmed the change; the next one reads it at its start",
+            Unconfirmed::Late => "Envoy has not confirmed the change within 10 s",
+        };
+        say(Level::Warning, text);
     }
 
     fn reload_names(&mut self) {
@@ -252,6 +288,14 @@ impl Parts for LiveParts<'_> {
 
     fn names_run(&mut self) -> bool {
         self.dns.is_running()
+    }
+
+    fn tend_names(&mut self) {
+        self.dns.tend();
+    }
+
+    fn is_asked_to_stop(&mut self) -> bool {
+        self.events.has_stop()
     }
 }
 

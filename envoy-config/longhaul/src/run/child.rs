@@ -51,6 +51,11 @@ impl Deaths {
         self.times.push_front(Instant::now());
     }
 
+    /// Returns the number of deaths.
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
     /// Returns the number of deaths within `time`, up to a handful.
     pub(super) fn within(&self, time: Duration) -> usize {
         self.times.iter().filter(|at| at.elapsed() <= time).count()

@@ -173,7 +173,12 @@ impl Drain {
         } else {
             self.nothing_since = None;
         }
-        if now >= self.end_at { DrainStep::End(Ending::TimeOver(self.last)) } else { DrainStep::Await }
+        self.over(now).map_or(DrainStep::Await, DrainStep::End)
+    }
+
+    /// Returns the end of a drain whose time is over.
+    pub(super) fn over(&self, now: Instant) -> Option<Ending> {
+        (now >= self.end_at).then_some(Ending::TimeOver(self.last))
     }
 
     fn is_nothing(&mut self, seen: UnderWay, now: Instant) -> bool {

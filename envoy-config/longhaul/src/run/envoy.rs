@@ -194,6 +194,21 @@ impl Envoy {
         self.lineage.is_being_exchanged()
     }
 
+    /// Begins no takeover while `held` ([`Lineage::hold`]).
+    pub(super) fn hold(&mut self, held: bool) {
+        self.lineage.hold(held);
+    }
+
+    /// Returns true if a change waits for a takeover that failed too often. The next change tries again.
+    pub(super) fn has_given_up(&self) -> bool {
+        self.lineage.has_given_up()
+    }
+
+    /// Returns true while a change must wait ([`Lineage::defers_changes`]).
+    pub(super) fn defers_changes(&self) -> bool {
+        self.lineage.defers_changes()
+    }
+
     /// Returns true if a new process takes over and is not ready yet. Until then no process can report that it accepts
     /// a change.
     pub(super) fn is_taking_over(&self) -> bool {
@@ -227,6 +242,11 @@ impl Envoy {
     /// Returns how the present process ended. None while it runs, and if there is none.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         self.processes.get_mut(&self.lineage.present()?).and_then(|process| process.running.ended())
+    }
+
+    /// Returns true if there is a present process and it has not ended.
+    pub(super) fn is_running(&mut self) -> bool {
+        self.lineage.present().is_some() && self.ended().is_none()
     }
 
     /// Notices processes that are ready or have ended, and takes the next steps. Call it often.
@@ -266,6 +286,11 @@ impl Envoy {
     /// Returns the present process.
     pub(super) fn pid(&self) -> Option<u32> {
         self.present().map(|process| process.running.pid())
+    }
+
+    /// Returns the number of deaths of present processes.
+    pub(super) fn deaths(&self) -> u32 {
+        self.deaths.count()
     }
 
     /// Returns true if Envoy has died so often of late that native filters are to blame, if it runs them.
@@ -345,6 +370,10 @@ impl Processes for Envoy {
             thread::sleep(HANDOVER_TICK);
         }
         true
+    }
+
+    fn says_starting(&mut self) -> bool {
+        self.read_base_id().is_none_or(shared_memory::says_starting)
     }
 
     fn drain_of(&self, id: Id) -> Duration {

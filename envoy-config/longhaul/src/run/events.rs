@@ -1,10 +1,11 @@
 //! The events of a run: signals, and files that change. Both come through one channel to the supervisor.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
 use std::{fs, io, thread};
 
 use longhaul_config::diagnostic::FileHashes;
@@ -52,6 +53,36 @@ pub(super) enum Stop {
     Drain,
     /// SIGINT.
     AtOnce,
+}
+
+/// The events that came.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    events: Receiver<Event>,
+    /// Those that were seen and not taken.
+    seen: VecDeque<Event>,
+}
+
+impl Inbox {
+    pub(super) fn new(events: Receiver<Event>) -> Self {
+        Self { events, seen: VecDeque::new() }
+    }
+
+    /// Takes the next event. Waits for one for `time` at most.
+    pub(super) fn recv_timeout(&mut self, time: Duration) -> Result<Event, RecvTimeoutError> {
+        self.seen.pop_front().map_or_else(|| self.events.recv_timeout(time), Ok)
+    }
+
+    /// Takes the next event, if one came.
+    pub(super) fn try_recv(&mut self) -> Option<Event> {
+        self.seen.pop_front().or_else(|| self.events.try_recv().ok())
+    }
+
+    /// Returns true if a signal that ends the run came. It stays.
+    pub(super) fn has_stop(&mut self) -> bool {
+        self.seen.extend(self.events.try_iter());
+        self.seen.iter().any(|event| matches!(event, Event::Stop(_)))
+    }
 }
 
 /// Turns signals into events for as long as the process lives.

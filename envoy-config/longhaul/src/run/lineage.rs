@@ -18,7 +18,8 @@ use super::restarts::BackOff;
 const MOST_ATTEMPTS: u32 = 3;
 /// The wait before a takeover is tried again.
 const RETRY_WAIT: Duration = Duration::from_secs(2);
-/// The time after the drain time at which a parent is asked to end, if its child has not ended it.
+/// The time after the drain time at which a parent is asked to end, if its child has not ended it. After that time again, it
+/// is killed: while a parent is left, nobody takes over.
 const END_MARGIN: Duration = Duration::from_secs(5);
 
 /// Names one process of the lineage. A name is never used twice.
@@ -65,8 +66,9 @@ struct Member {
 #[derive(Debug, Clone, Copy)]
 struct Draining {
     id: Id,
-    /// The end of its time to drain. None once it was asked to end.
-    until: Option<Instant>,
+    /// The end of its time to drain or, once it was asked to end, of its time for that.
+    until: Instant,
+    asked: bool,
 }
 
 /// The state of the processes that decisions need.
@@ -80,6 +82,8 @@ pub(super) struct Lineage {
     draining: Vec<Draining>,
     /// True if a change waits for a process of its own.
     wanted: bool,
+    /// True while no takeover may begin.
+    held: bool,
     /// The number of failed takeovers for that change.
     attempts: u32,
     /// The earliest time of the next takeover.
@@ -88,6 +92,8 @@ pub(super) struct Lineage {
     begin_at: Option<Instant>,
     /// The back-off of new lines.
     back_off: BackOff,
+    /// True if the last process that was to serve died before it was ready.
+    failed_to_start: bool,
     last: u64,
 }
 
@@ -98,10 +104,12 @@ impl Lineage {
             successor: None,
             draining: Vec::new(),
             wanted: false,
+            held: false,
             attempts: 0,
             not_before: None,
             begin_at: None,
             back_off: BackOff::new(),
+            failed_to_start: false,
             last: 0,
         }
     }
@@ -133,6 +141,23 @@ impl Lineage {
         self.successor.is_some()
     }
 
+    /// Begins no takeover while `held`: the files on the disk are not those in force.
+    pub(super) fn hold(&mut self, held: bool) {
+        self.held = held;
+    }
+
+    /// Returns true if a change waits for a takeover that failed too often.
+    pub(super) fn has_given_up(&self) -> bool {
+        self.attempts >= MOST_ATTEMPTS
+    }
+
+    /// Returns true while a change must wait. A third process would end the two of a takeover. While the successor of a dead
+    /// process starts, nobody can refuse a file, and it would start without its listeners. One that cannot start may need
+    /// the change.
+    pub(super) fn defers_changes(&self) -> bool {
+        self.successor.is_some() || !(self.present.is_some_and(|member| member.ready) || self.failed_to_start)
+    }
+
     /// Returns true if a takeover is under way or an earlier process still drains.
     pub(super) fn is_being_exchanged(&self) -> bool {
         self.successor.is_some() || !self.draining.is_empty()
@@ -147,12 +172,13 @@ impl Lineage {
     /// Records that `id` is ready. The process that it replaces has `drain` to finish.
     pub(super) fn ready(&mut self, id: Id, now: Instant, drain: Duration) {
         if let Some(new) = self.successor.take_if(|member| member.id == id) {
-            let until = Some(now + drain + END_MARGIN);
-            self.draining.extend(self.present.map(|old| Draining { id: old.id, until }));
+            let until = now + drain + END_MARGIN;
+            self.draining.extend(self.present.map(|old| Draining { id: old.id, until, asked: false }));
             self.present = Some(new);
         }
         if let Some(present) = self.present.as_mut().filter(|member| member.id == id) {
             present.ready = true;
+            self.failed_to_start = false;
         }
     }
 
@@ -163,6 +189,7 @@ impl Lineage {
             return self.takeover_failed(now);
         }
         if let Some(dead) = self.present.take_if(|member| member.id == id) {
+            self.failed_to_start = !dead.ready;
             let wait = self.back_off.after(now.saturating_duration_since(dead.started));
             self.begin_at = Some(now + wait);
             return Loss::Serving(wait);
@@ -171,23 +198,28 @@ impl Lineage {
         Loss::Expected
     }
 
-    /// Returns the next step. Call it until there is none. `patience` is the time in which a process that takes over must
-    /// become ready. Its parent serves meanwhile, so only later changes wait.
+    /// Returns the next step. Call it until there is none. `patience` is the time in which a process must become ready. While
+    /// one takes over, its parent serves, so only later changes wait. While the first of a line starts, nobody serves.
     pub(super) fn next(&mut self, now: Instant, patience: Duration) -> Option<ProcessStep> {
         let orphaned = self.present.is_none();
         let late = |member: &&Member| now.saturating_duration_since(member.started) >= patience;
-        if let Some(hopeless) = self.successor.as_ref().filter(|member| orphaned || late(member)) {
+        let hopeless_successor = self.successor.as_ref().filter(|member| orphaned || late(member));
+        let hopeless_first = || self.present.as_ref().filter(|member| !member.ready && late(member));
+        if let Some(hopeless) = hopeless_successor.or_else(hopeless_first) {
             return Some(ProcessStep::Kill(hopeless.id));
         }
-        if let Some(old) = self.draining.iter_mut().find(|old| old.until.is_some_and(|until| until <= now)) {
-            old.until = None;
+        if let Some(old) = self.draining.iter_mut().find(|old| old.until <= now) {
+            if old.asked {
+                return Some(ProcessStep::Kill(old.id));
+            }
+            (old.until, old.asked) = (now + END_MARGIN, true);
             return Some(ProcessStep::Terminate(old.id));
         }
         if self.present.is_none() {
             self.begin_at.take_if(|at| *at <= now)?;
             return Some(ProcessStep::Begin(self.first(now)));
         }
-        if !self.wanted || self.not_before.is_some_and(|at| at > now) {
+        if !self.wanted || self.held || self.not_before.is_some_and(|at| at > now) {
             return None;
         }
         let parent = self.present.filter(|member| member.ready)?;
@@ -428,7 +460,7 @@ mod tests {
                 }
                 ProcessStep::Kill(id) => {
                     let process = self.processes.get(&id);
-                    assert!(process.is_none_or(|process| process.phase == Phase::Starting));
+                    assert!(process.is_none_or(|process| process.phase != Phase::Serving));
                     self.end(id);
                     self.lineage.ended(id, self.now);
                 }

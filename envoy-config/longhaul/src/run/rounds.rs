@@ -32,8 +32,8 @@ pub(super) trait Serving {
     /// Notices a SIGHUP.
     fn begin_reload(&mut self);
 
-    /// Returns true while another Envoy takes over and is not ready.
-    fn is_taking_over(&self) -> bool;
+    /// Returns true while a change must wait for an Envoy.
+    fn defers_changes(&self) -> bool;
 
     /// Checks the files and applies a change. Returns true if another check is due soon.
     fn look(&mut self) -> bool;
@@ -61,8 +61,7 @@ pub(super) fn serve(run: &mut impl Serving) -> Stop {
         }
         let now = run.now();
         let due = settling.is_due(now) || now.saturating_duration_since(looked_at) >= LOOK;
-        // While another Envoy starts, a change waits: a third one would end both.
-        if due && !run.is_taking_over() {
+        if due && !run.defers_changes() {
             let again = run.look();
             settling.looked();
             looked_at = run.now();
@@ -134,7 +133,11 @@ pub(super) fn drain(run: &mut impl Draining, mut drain: Drain) -> DrainEnd {
     loop {
         run.tend_others();
         match run.envoy() {
-            EnvoyNow::TakesOver => run.tend_takeover(),
+            // A successor that hangs must not make the drain longer.
+            EnvoyNow::TakesOver => match drain.over(run.now()) {
+                Some(ending) => return DrainEnd::Over(ending),
+                None => run.tend_takeover(),
+            },
             EnvoyNow::Ended => return DrainEnd::EnvoyEnded,
             EnvoyNow::Gone => return DrainEnd::NoEnvoy,
             EnvoyNow::Serves => {

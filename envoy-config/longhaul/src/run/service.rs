@@ -106,6 +106,11 @@ impl Service {
         self.running.as_ref().map(Running::pid)
     }
 
+    /// Returns the number of its deaths.
+    pub(super) fn deaths(&self) -> u32 {
+        self.deaths.count()
+    }
+
     /// Returns its state for `longhaul status`.
     pub(super) fn report(&self) -> ChildReport {
         Running::report(self.running.as_ref(), &self.deaths)

@@ -29,6 +29,13 @@ impl<S, R> Shifts<S, R> {
         self.retired.extend(before.and_then(|(former, _)| retire(former)));
     }
 
+    /// Records that the process may have read another configuration. The next [`Self::follow`] replaces it.
+    pub(super) fn doubt(&mut self) {
+        if let Some((_, config)) = &mut self.present {
+            config.clear();
+        }
+    }
+
     /// Forgets the retired processes that have ended.
     pub(super) fn forget_retired(&mut self, mut has_ended: impl FnMut(&mut R) -> bool) {
         self.retired.retain_mut(|process| !has_ended(process));

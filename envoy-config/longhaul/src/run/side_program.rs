@@ -69,6 +69,11 @@ impl SideProgram {
         }
     }
 
+    /// Records that its process may have read another configuration than that in force.
+    pub(super) fn doubt(&mut self) {
+        self.shifts.doubt();
+    }
+
     /// Returns true while its process has started and does not respond yet.
     pub(super) fn is_starting(&mut self) -> bool {
         self.shifts.present_mut().is_some_and(|service| service.is_running() && !service.responds())

@@ -11,7 +11,6 @@ use super::clock::MachineClock;
 use super::drain::{Drain, Ending, STATS, UnderWay};
 use super::ending::stop_all;
 use super::error::RunError;
-use super::events::Event;
 use super::health::Phase;
 use super::held_connections::HeldConnections;
 use super::log::Level;
@@ -60,10 +59,10 @@ impl Run {
             .chain(self.images.take_all())
             .chain(self.objects.take_all())
             .collect();
-        let events = &self.events;
+        let events = &mut self.events;
         let mut hurried = at_once;
         stop_all(&mut MachineClock, &mut children, STOP_PATIENCE, || {
-            hurried |= events.try_iter().any(|event| matches!(event, Event::Stop(_)));
+            hurried |= events.has_stop();
             hurried
         });
         self.envoy.clean_up();

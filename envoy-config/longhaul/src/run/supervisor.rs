@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use longhaul_config::{AccessLog, Loaded};
@@ -22,7 +22,8 @@ use super::compare_watch::CompareWatch;
 use super::diagnosis::{Diagnosis, Refusals};
 use super::envoy::Envoy;
 use super::error::RunError;
-use super::events::{Event, FileWatch, Stop, forward_signals};
+use super::events::{Event, FileWatch, Inbox, Stop, forward_signals};
+use super::exchange::Owed;
 use super::former_cache;
 use super::generation::{COREFILE, Generation, RENEWALS, RunContext};
 use super::ground_reports::GroundReports;
@@ -153,6 +154,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         diagnosis: Diagnosis::default(),
         refusals: Refusals::default(),
         acceptance: Acceptance::default(),
+        owed: Owed::default(),
         last_refusal: None,
         phase: Phase::default(),
         applied: Applied { at: now(), changes: 0, config_sha256: String::new() },
@@ -162,17 +164,14 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         status_page,
         health: HealthServer::default(),
         manager: ServiceManager::of_environment(),
-        events,
+        events: Inbox::new(events),
         watch,
         state,
         rotation: Rotation::new(),
         reaped_at: Instant::now(),
     };
     run.applied.config_sha256 = run.generation.config_sha256();
-    let outcome = run.start().and_then(|started| if started { run.serve() } else { Ok(Stop::AtOnce) });
-    let outcome = outcome.and_then(|stop| if stop == Stop::Drain { run.drain() } else { Ok(()) });
-    let stopped = run.stop(matches!(outcome, Err(RunError::Interrupted)));
-    outcome.and(stopped)
+    run.live()
 }
 
 /// Warns of what this machine lacks for the configuration. `has_programs`: the one for images and the one for objects were
@@ -208,6 +207,7 @@ pub(super) struct Run {
     /// The cache of the file, and what this machine lacks for it.
     pub(super) cache: FittedCache,
     pub(super) acceptance: Acceptance,
+    pub(super) owed: Owed,
     /// The last refusal, also if it no longer stands.
     pub(super) last_refusal: Option<Refusal>,
     pub(super) phase: Phase,
@@ -251,7 +251,7 @@ pub(super) struct Run {
     sender: Sender<Event>,
     diagnosis: Diagnosis,
     refusals: Refusals,
-    pub(super) events: Receiver<Event>,
+    pub(super) events: Inbox,
     pub(super) watch: FileWatch,
     pub(super) state: StateFolder,
     pub(super) rotation: Rotation,
@@ -269,6 +269,14 @@ pub(super) struct Applied {
 }
 
 impl Run {
+    /// Starts, serves, drains if a signal requests it, and ends the children.
+    fn live(&mut self) -> Result<(), RunError> {
+        let outcome = self.start().and_then(|started| if started { self.serve() } else { Ok(Stop::AtOnce) });
+        let outcome = outcome.and_then(|stop| if stop == Stop::Drain { self.drain() } else { Ok(()) });
+        let stopped = self.stop(matches!(outcome, Err(RunError::Interrupted)));
+        outcome.and(stopped)
+    }
+
     /// Serves until asked to stop. Returns how to stop.
     fn serve(&mut self) -> Result<Stop, RunError> {
         let metrics = Endpoint::Unix(self.state.private.dns_metrics());
@@ -453,7 +461,7 @@ impl Serving for Run {
                 Event::Problems(problems) => self.problems = problems,
                 Event::Compared(compared) => self.compared = compared,
             }
-            event = self.events.try_recv().ok();
+            event = self.events.try_recv();
         }
         came
     }
@@ -462,10 +470,11 @@ impl Serving for Run {
         say(Level::Info, "checking the files (SIGHUP)");
         // `systemctl reload` waits for the message that it is done, even if nothing changed.
         self.manager.reloading();
+        self.acceptance.try_again();
     }
 
-    fn is_taking_over(&self) -> bool {
-        self.envoy.is_taking_over()
+    fn defers_changes(&self) -> bool {
+        self.envoy.defers_changes()
     }
 
     fn look(&mut self) -> bool {
@@ -475,9 +484,11 @@ impl Serving for Run {
     }
 
     fn tend(&mut self) {
+        self.envoy.hold(self.owed.is_any());
         self.envoy.tend(&self.generation);
         self.leave_native_engine();
         self.dns.tend();
+        self.acceptance.follow_deaths(self.envoy.deaths() + self.dns.deaths());
         self.tend_side_programs();
         self.challenges.tend(&self.generation.settings, self.machine.near);
         self.tend_link();

@@ -8,7 +8,7 @@ use super::lineage::{Id, Lineage, Loss, ProcessStep};
 
 /// The processes of a lineage.
 pub(super) trait Processes {
-    /// What a process is started with.
+    /// The configuration that a process is started with.
     type Configuration;
 
     /// Returns the present time. Some queries take time.
@@ -27,6 +27,9 @@ pub(super) trait Processes {
     /// Returns true if a successor that has died had taken over the sockets. Its parent then accepts no connections any
     /// more.
     fn took_over(&mut self, present: &Self::Configuration) -> bool;
+
+    /// Returns true if the process that takes over has not yet told its parent to drain, or if that is not known.
+    fn says_starting(&mut self) -> bool;
 
     /// Returns the time in which the predecessor of a process may finish its connections.
     fn drain_of(&self, id: Id) -> Duration;
@@ -91,6 +94,13 @@ fn take<P: Processes>(processes: &mut P, step: ProcessStep, present: &P::Configu
         ProcessStep::Succeed { id, epoch } => (id, processes.succeed(id, epoch, present)),
         ProcessStep::Terminate(id) => return processes.terminate(id),
         ProcessStep::Kill(id) => {
+            // A parent that has drained has died, before its busy successor responded. The successor serves. If it does
+            // not, it aborts.
+            let lineage = processes.lineage();
+            let is_orphan = lineage.present().is_none() && lineage.successor() == Some(id);
+            if is_orphan && !processes.says_starting() {
+                return is_ready(processes, id);
+            }
             processes.kill(id);
             return bury(processes, id, "did not become ready and was killed");
         }
