@@ -352,17 +352,25 @@ soak: build $(VENV_TEST)/.ready ## constant load for TIME seconds (an hour), and
 	@exec $(VENV_TEST)/bin/python integration/soak/soak.py --seconds $(TIME)
 
 .PHONY: fuzz
-fuzz: toolchain ## the simulation and every fuzz target for TIME seconds, guided by coverage, JOBS at a time; RESUME=1 after an interruption; installs cargo-fuzz and a nightly compiler
-	LONGHAUL_SECONDS=$(TIME) $(SIMULATE)
+fuzz: toolchain ## both simulations and every fuzz target for TIME seconds, guided by coverage, JOBS at a time; RESUME=1 after an interruption; installs cargo-fuzz and a nightly compiler
+	LONGHAUL_SECONDS=$(TIME) $(SIMULATE_PAIR)
+	LONGHAUL_SECONDS=$(TIME) $(SIMULATE_RUN)
 	RESUME=$(RESUME) tools/fuzz $(TIME) $(JOBS) $(FUZZ_CRATES)
 	coredns-plugin/fuzz.sh $(TIME)s
 
-# A build with optimisation takes ten times as many steps.
-SIMULATE := cargo test $(QUIET) --locked --release -p pair-simulation --test laws -- --nocapture
+# A build with optimisation takes ten times as many steps. The simulation of a run is quick enough without.
+SIMULATE_PAIR := cargo test $(QUIET) --locked --release -p pair-simulation --test laws -- --nocapture
+SIMULATE_RUN := cargo test $(QUIET) --locked -p longhaul --lib simulation::a_thousand_bad_days -- --nocapture
 
 .PHONY: simulate
-simulate: toolchain ## both ends of a pair in one process: RUNS=20000 seeds, or other seeds each time for TIME seconds
-	$(if $(RUNS),LONGHAUL_RUNS=$(RUNS),LONGHAUL_SECONDS=$(TIME)) $(SIMULATE)
+simulate: toolchain ## both ends of a pair in one process, and longhaul run without a child: RUNS=20000 seeds, or other seeds each time for TIME seconds each
+	$(if $(RUNS),LONGHAUL_RUNS=$(RUNS),LONGHAUL_SECONDS=$(TIME)) $(SIMULATE_PAIR)
+	$(if $(RUNS),LONGHAUL_RUNS=$(RUNS),LONGHAUL_SECONDS=$(TIME)) $(SIMULATE_RUN)
+
+.PHONY: simulate-coverage
+simulate-coverage: toolchain ## the branches of the protocol crates that the first RUNS seeds of the simulation reach; installs llvm-tools
+	rustup component add llvm-tools
+	filters/simulation/coverage $(or $(RUNS),30)
 
 -include deploy/package.mk
 

@@ -54,6 +54,8 @@ mod shared_memory;
 mod shifts;
 mod side_program;
 mod silence_watch;
+#[cfg(test)]
+mod simulation;
 mod start;
 mod state;
 mod status_page;

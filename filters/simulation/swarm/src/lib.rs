@@ -54,7 +54,7 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// Returns the seeds that the environment asks for. Without a variable, returns the first `runs`.
+    /// Returns the seeds that the environment names. Without a variable, returns the first `runs`.
     pub fn of_environment(runs: u64) -> Self {
         if let Some(seed) = variable("LONGHAUL_SEED") {
             return Self { seeds: seed..seed + 1, end: None };
