@@ -465,7 +465,13 @@ impl Processes for Machine {
     }
 
     fn forget(&mut self, id: Id) -> Option<u32> {
-        self.world.envoys.all.remove(&id).map(|envoy| envoy.epoch)
+        let envoy = self.world.envoys.all.get(&id)?;
+        let (epoch, has_ended) = (envoy.epoch, envoy.phase == Phase::Ended);
+        // A process that runs on is forgotten by the run, and not by the world.
+        if has_ended {
+            self.world.envoys.all.remove(&id);
+        }
+        Some(epoch)
     }
 
     fn report_end(&mut self, _: u32, _: &str, loss: Loss) {
@@ -566,6 +572,7 @@ impl Serving for Machine {
         self.tend_envoy();
         self.tend_names();
         self.tend_side();
+        self.judge_lists();
         self.acceptance.follow_deaths(u32::try_from(self.world.done.restarts).unwrap_or(u32::MAX));
         self.judge();
     }
