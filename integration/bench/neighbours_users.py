@@ -26,7 +26,7 @@ THINK_S = 15
 
 @dataclass(frozen=True)
 class Crowd:
-    """What fifteen users met."""
+    """The pages of fifteen users, and the packets that the link dropped."""
 
     seconds: list[float]
     """Of all pages."""
