@@ -76,7 +76,7 @@ def users(bed: NeighbourBed, scheme: str, seconds: int) -> Crowd:
     counted = bed.line.link.statistics()
     if not all(one["whole"] for one in results):
         raise RuntimeError(f"{bed.way}, {scheme}: a page is not whole")
-    dropped = sum(counted[way]["dropped"]["queue"]["packets"] for way in ("down", "up"))
+    dropped = sum(counted[way]["dropped"]["queue_full"]["packets"] for way in ("down", "up"))
     return Crowd([second for one in results for second in one["seconds"]], dropped)
 
 
