@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from harness.lab.neighbours import BULK, CLIENTS, SERVERS, NeighbourBed, neighbour_bed
+from harness.lab.neighbours import BULK, CLIENTS, SERVERS, NeighbourBed, side_by_side
 from harness.results.figures import at_most, table
 
 TARGETS = [at_most("outage_40s_back_vs_direct", 1.5), at_most("outage_https_failures_vs_direct", 1)]
@@ -37,11 +36,7 @@ class Outage:
 def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]:  # noqa: ARG001 - one run is short
     """Interrupts the links of both ways at the same time. The worse scheme counts for the time."""
     seen: dict[tuple[str, str], Outage] = {}
-    with ExitStack() as stack, ThreadPoolExecutor(len(WAYS)) as pool:
-        beds = []
-        for way in WAYS:
-            (home := folder / way).mkdir()
-            beds.append(stack.enter_context(neighbour_bed(home, way)))
+    with side_by_side(folder, *WAYS) as beds, ThreadPoolExecutor(len(WAYS)) as pool:
         for scheme in ("http", "https"):
             for bed, outage in zip(beds, pool.map(one_outage, beds, repeat(scheme)), strict=True):
                 seen[bed.way, scheme] = outage

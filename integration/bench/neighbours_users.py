@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import statistics
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from harness.lab.neighbours import CLIENTS, NeighbourBed, light_page, neighbour_bed
+from harness.lab.neighbours import CLIENTS, NeighbourBed, light_page, side_by_side
 from harness.results.figures import at_most, table
 
 TARGETS = [
@@ -43,11 +42,7 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
     """Lets the users of both ways load pages at the same time. The worse scheme counts."""
     seconds = QUICK_SECONDS if quick else SECONDS
     crowds: dict[tuple[str, str], Crowd] = {}
-    with ExitStack() as stack, ThreadPoolExecutor(len(WAYS)) as pool:
-        beds = []
-        for way in WAYS:
-            (home := folder / way).mkdir()
-            beds.append(stack.enter_context(neighbour_bed(home, way)))
+    with side_by_side(folder, *WAYS) as beds, ThreadPoolExecutor(len(WAYS)) as pool:
         for scheme in ("http", "https"):
             for bed, crowd in zip(beds, pool.map(users, beds, repeat(scheme), repeat(seconds)), strict=True):
                 crowds[bed.way, scheme] = crowd

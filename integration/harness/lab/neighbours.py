@@ -137,6 +137,17 @@ def neighbour_bed(
 
 
 @contextmanager
+def side_by_side(folder: Path, *ways: str) -> Iterator[list[NeighbourBed]]:
+    """Sets up a bed for each way, in folders below `folder`."""
+    with ExitStack() as stack:
+        beds = []
+        for way in ways:
+            (home := folder / way).mkdir()
+            beds.append(stack.enter_context(neighbour_bed(home, way)))
+        yield beds
+
+
+@contextmanager
 def other_remote(folder: Path, line: Line, setting: dict[str, str]) -> Iterator[Pep]:
     """Runs a second remote on the host of the first one, with a certificate of the same authority."""
     home = folder / "other"
