@@ -21,8 +21,9 @@ const PAYLOAD_UP: u64 = 770;
 /// KiB a second, pieces of 150 bytes cost 32 % of headers; at 200 ms they cost 12 %.
 const FILL_KIB: u64 = 40;
 const SHORTEST_FILL_MS: u64 = 50;
-/// The longest interval that Envoy accepts.
-const LONGEST_FILL_MS: u64 = 1000;
+/// Envoy keeps a second of the rate for bursts, less one interval. With its longest one of 1 s, each response of a page would wait
+/// for its turn: on a cell of 78 kbit/s, a light page took 31 s instead of 12 s.
+const LONGEST_FILL_MS: u64 = 250;
 /// The slowest limit. Envoy counts whole KiB a second, so a slower one would be wrong by more than an eighth.
 const LEAST_KIB: u32 = 4;
 
@@ -119,7 +120,7 @@ impl Neighbours {
                         format!("{direction}, fill interval"),
                         show_duration(limit.fill_interval),
                         format!(
-                            "{FILL_KIB} KiB of it, from {SHORTEST_FILL_MS} ms to 1 s: shorter ones make small packets"
+                            "{FILL_KIB} KiB of it, from {SHORTEST_FILL_MS} to {LONGEST_FILL_MS} ms: shorter ones make small packets, and longer ones delay pages"
                         ),
                     ],
                 ],
@@ -170,11 +171,11 @@ mod tests {
     fn the_limit_and_its_interval_follow_from_the_rate() {
         // A ship's link, both ways: the values that were measured.
         assert_eq!(limit(2000, AUTO_PERCENT, PAYLOAD_DOWN), Some((200, 200)));
-        assert_eq!(limit(500, AUTO_PERCENT, PAYLOAD_UP), Some((44, 900)));
+        assert_eq!(limit(500, AUTO_PERCENT, PAYLOAD_UP), Some((44, 250)));
         // GEO, where the shortest interval holds, and a cell, where the longest does.
         assert_eq!(limit(20_000, AUTO_PERCENT, PAYLOAD_DOWN), Some((2008, 50)));
-        assert_eq!(limit(78, AUTO_PERCENT, PAYLOAD_DOWN), Some((7, 1000)));
-        assert_eq!(limit(2000, 50, PAYLOAD_DOWN), Some((106, 370)));
+        assert_eq!(limit(78, AUTO_PERCENT, PAYLOAD_DOWN), Some((7, 250)));
+        assert_eq!(limit(2000, 50, PAYLOAD_DOWN), Some((106, 250)));
         assert_eq!(limit(40, AUTO_PERCENT, PAYLOAD_UP), None, "3 KiB a second would be wrong by a fifth");
     }
 }
