@@ -305,19 +305,23 @@ impl Ejected {
     }
 }
 
+/// Returns the regular expression of a name, whose only special character is the dot.
+pub(super) fn literal(name: &impl std::fmt::Display) -> String {
+    name.to_string().replace('.', "[.]")
+}
+
 impl Pinned {
     /// Matches a name by a regular expression. Envoy's exact matcher of DNS names would accept `*.example` for
     /// `ship.example`, and any case.
     fn name(name: &HostName) -> Self {
-        let literal = name.to_string().replace('.', "[.]");
-        Self { san_type: "DNS", matcher: format!("safe_regex: {{ google_re2: {{}}, regex: \"{literal}\" }}") }
+        Self { san_type: "DNS", matcher: format!("safe_regex: {{ google_re2: {{}}, regex: \"{}\" }}", literal(name)) }
     }
 
     fn accepted(name: &PeerName) -> Self {
         match name {
             PeerName::Exact(name) => Self::name(name),
             PeerName::Below(name) => {
-                let literal = name.to_string().replace('.', "[.]");
+                let literal = literal(name);
                 let matcher = format!("safe_regex: {{ google_re2: {{}}, regex: \"[a-z0-9_-]+[.]{literal}\" }}");
                 Self { san_type: "DNS", matcher }
             }

@@ -8,6 +8,7 @@ use longhaul_config::{PeerName, Role, Settings};
 use longhaul_derive::Derived;
 use serde::Serialize;
 
+use super::pair::literal;
 use super::transport::envoy;
 use crate::Artifacts;
 
@@ -48,7 +49,8 @@ pub(super) struct Share {
     subscriber: &'static str,
     /// The remotes of a ground. Each has a bucket.
     remotes: Vec<OfRemote>,
-    /// The remote for the access log. Behind the hop `share`, the address is the client's.
+    /// The names of the remote, as the PROXY header in front of the bytes has them. Behind the hop `share`, the address is the
+    /// client's.
     remote: &'static str,
     /// The names of a certificate, in Envoy's notation, and the field that carries them within Envoy.
     remote_names: &'static str,
@@ -83,13 +85,12 @@ pub(super) const PLACES: [&str; 4] = ["share", "share_text", "share_bytes", "sha
 
 impl OfRemote {
     fn of(number: usize, name: &PeerName, bucket: &str) -> Self {
-        let literal = name.to_string().replace('.', "[.]");
         Self {
             bucket: format!("{bucket}-{name}"),
             streams: format!("introduced_late_{}", number + 1),
             name: BASE64_STANDARD.encode(name.to_string()),
             input: if is_uri(name) { "UriSanInput" } else { "DnsSanInput" },
-            among_names: format!("(.*,)?{literal}(,.*)?"),
+            among_names: format!("(.*,)?{}(,.*)?", literal(name)),
         }
     }
 }
