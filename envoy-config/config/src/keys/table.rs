@@ -436,7 +436,7 @@ pub(crate) const KEYS: &[Key] = &[
         // Each costs both ends a socket and some memory. A ship with many browsers needs hundreds.
         Number { min: 0, max: 4096 },
         Derived("0 to 32, by the link"),
-        "remote: the number of connections, or streams of the pipe, that carry clients' TLS and DNS and are open before a client needs them. Each one that is used is replaced. The link decides which: streams where a page's first windows are more than the link holds, and one ground is the only way. At the start they open one after the other, with a quarter of the uplink. The default is 32, a browser's burst, or as many as three seconds of the uplink can open. On a metered link it is 16 connections. It is 0 where opening one takes longer than the round trip that it saves",
+        "remote: the number of connections, or streams of the pipe, that carry clients' TLS and DNS and are open before a client needs them. Each one that is used is replaced. The link decides which. Streams carry them where one ground is the only way, and a page's connections would overflow the link or block the uplink for half a second. At the start they open one after the other, with a quarter of the uplink. The default is 32, a browser's burst, or as many as three seconds of the uplink can open. On a metered link it is 16 connections. It is 0 where opening one takes longer than the round trip that it saves",
     ),
     key(
         "split.instant_answers",
