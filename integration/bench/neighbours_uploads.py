@@ -26,7 +26,7 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
             [received] = bed.shares([1], ALONE_S, skip_s=ALONE_SKIP_S, tls=tls)
             figures[f"rate_used_alone_{scheme}"] = received * 8 / (ALONE_S - ALONE_SKIP_S) / link(SHIP).down_bps
         for tls, scheme in schemes:
-            shares = bed.shares([GREEDY, *[1] * OTHERS], SECONDS, skip_s=SKIP_S, upload=True, tls=tls)
+            shares = bed.uploads([GREEDY, *[1] * OTHERS], SECONDS, skip_s=SKIP_S, tls=tls)
             figures[f"jain_uploads_{scheme}"] = jain(shares)
     figures["rate_used"] = min(figures[f"rate_used_alone_{scheme}"] or 0 for _, scheme in schemes)
     return figures, {}

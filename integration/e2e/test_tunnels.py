@@ -14,7 +14,7 @@ from harness.lab.tunnels import SPEAKS_FIRST, UNDERSCORED, TunnelBed, tunnel_bed
 BEDS = {
     "edge": ("edge", "rural-lte"),
     # A warm connection each.
-    "pair": ("pair", "maritime"),
+    "pair": ("pair", "geo"),
     # A stream of the pipe each.
     "streams": ("pair", "rural-lte"),
 }

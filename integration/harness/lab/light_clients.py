@@ -4,13 +4,14 @@ Each end runs in a process of its own, in its own namespace, and needs the stand
 
     python light_clients.py serve CERT KEY ADDRESS..   ports 80 and 443 of each address
     python light_clients.py load JSON                  does what the list says, side by side; prints a list of results
+    python light_clients.py received ADDRESS           prints the bytes that the server has read from each client's uploads
 
-The server responds to `GET /BYTES/..` with so many bytes, which do not shrink. `?type=` is their type. To `POST`, it
-reads the body and responds with its length. A path that ends in `/close` ends the connection behind the response.
+The server responds to `GET /BYTES/..` with so many bytes, which do not shrink. `?type=` is their type. To
+`POST /CLIENT/..`, it reads the body and responds with its length. A path that ends in `/close` ends the connection behind the response.
 
 A client does one of these:
 
-    bulk    several downloads or uploads at a time, for some seconds: the bytes after the first `skip_s` seconds
+    bulk    several downloads or uploads at a time, for some seconds: the bytes of downloads after the first `skip_s` seconds
     page    a document, then its objects on up to six connections to each host: the seconds, and true if all were whole
     get     requests one after the other on new connections: the seconds of each
     idle    downloads that the client leaves unread
@@ -29,9 +30,13 @@ import socket
 import ssl
 import threading
 import time
+import urllib.request
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+RECEIVED: Counter[str] = Counter()
+"""The bytes of uploads that the server has read, by client."""
 NOISE = random.Random(1).randbytes(1 << 20)
 CONNECTIONS_TO_A_HOST = 6
 PIECE = 16384
@@ -77,9 +82,14 @@ def serve_one(stream: Stream) -> bool:
     if method == "POST":
         count = 0
         length = int(fields["content-length"])
-        while count < length and (got := stream.file.read(min(PIECE, length - count))):
+        client = path.split("/")[1]
+        while count < length and (got := stream.file.read1(min(PIECE, length - count))):
             count += len(got)
+            RECEIVED[client] += len(got)
         size, body = len(str(count)), str(count).encode()
+    elif path == "/received":
+        body = json.dumps(RECEIVED).encode()
+        size = len(body)
     else:
         size, body = int(path.split("/")[1]), b""
     kind = query.partition("type=")[2] or "application/octet-stream"
@@ -246,16 +256,12 @@ def bulk(client: Client, job: dict[str, Any]) -> dict[str, Any]:
 
     def upload(number: int) -> None:
         stream = client.connect(job["host"], job["to"])
-        # Not more than a moment's bytes wait in this host: they would count as sent.
-        stream.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-        head = f"POST /{number} HTTP/1.1\r\nhost: {job['host']}\r\ncontent-length: {1 << 30}\r\n\r\n"
+        head = f"POST /{client.address}/{number} HTTP/1.1\r\nhost: {job['host']}\r\ncontent-length: {1 << 30}\r\n\r\n"
         stream.sock.sendall(head.encode())
         position = 0
         while time.monotonic() < until:
             stream.sock.sendall(noise(position, 2048))
             position += 2048
-            if time.monotonic() >= counted_from:
-                counts[number] += 2048
         stream.close()
 
     def work(number: int) -> None:
@@ -362,9 +368,14 @@ def main() -> None:
     server.add_argument("key")
     server.add_argument("addresses", nargs="+")
     commands.add_parser("load").add_argument("jobs", type=json.loads)
+    commands.add_parser("received").add_argument("address")
     options = parser.parse_args()
     if options.command == "serve":
         serve(options.cert, options.key, options.addresses)
+    if options.command == "received":
+        with urllib.request.urlopen(f"http://{options.address}/received") as response:  # noqa: S310 - http
+            print(response.read().decode())
+        return
     print(json.dumps(load(options.jobs)), flush=True)
 
 

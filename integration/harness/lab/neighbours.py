@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -80,9 +81,27 @@ class NeighbourBed:
 
     def shares(self, streams: list[int], seconds: float, *, skip_s: float, **job: Any) -> list[int]:
         """Returns the bytes of clients with so many downloads each, all at the same time."""
-        common = {"do": "bulk", "host": BULK, "to": SERVERS[BULK], "seconds": seconds, "skip_s": skip_s}
-        jobs = [common | {"from": CLIENTS[number], "streams": count} | job for number, count in enumerate(streams)]
-        return [one["bytes"] for one in self.load(*jobs)]
+        return [one["bytes"] for one in self.load(*_bulk(streams, seconds, skip_s=skip_s, **job))]
+
+    def uploads(self, streams: list[int], seconds: float, *, skip_s: float, **job: Any) -> list[int]:
+        """Returns the bytes that the server reads from clients with so many uploads each, all at the same time. What a
+        client has sent may wait in the remote for a long time."""
+        clients = self.start(*_bulk(streams, seconds, upload=True, **job))
+        time.sleep(skip_s)
+        before = self._received()
+        time.sleep(seconds - skip_s)
+        after = self._received()
+        self.finish(clients)
+        return [after.get(address, 0) - before.get(address, 0) for address in CLIENTS[: len(streams)]]
+
+    def _received(self) -> dict[str, int]:
+        command = self.line.internet.inside([sys.executable, "-S", "-E", PROGRAM, "received", SERVERS[BULK]])
+        return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def _bulk(streams: list[int], seconds: float, **job: Any) -> list[dict[str, Any]]:
+    common = {"do": "bulk", "host": BULK, "to": SERVERS[BULK], "seconds": seconds}
+    return [common | {"from": CLIENTS[number], "streams": count} | job for number, count in enumerate(streams)]
 
 
 def jain(shares: list[int]) -> float:
