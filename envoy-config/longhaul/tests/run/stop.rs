@@ -60,6 +60,7 @@ fn a_second_signal_ends_a_drain_although_a_child_hangs() {
 #[test]
 fn a_child_that_hangs_is_killed_when_its_time_is_over() {
     let Some(host) = Host::new() else { return };
+    host.write("longhaul.yaml", &(host.config() + "drain: { time: 1s }\n"));
     let mut run = host.start();
     let envoy = run.child_named("envoy").unwrap();
     signal_process(envoy, Signal::STOP);
