@@ -52,7 +52,8 @@ GO_BUILD = env CGO_ENABLED=0 go build -C $(1) -trimpath -buildvcs=false -ldflags
 QUIET := $(if $(V),,--quiet)
 HOST_BUILD := cargo --config tools/host-profile.toml build $(QUIET) --locked --release
 STEP := tools/step
-# A filter that panics when asked to: what a bug would do, never shipped.
+# A filter that panics when asked to: what a bug would do, never shipped. It is built beside the others, whose dependencies it shares, and
+# moved away at once.
 PANIC_WASM := $(abspath target)/panic-for-tests/url_rewrite.wasm
 PANIC_NATIVE := $(abspath target)/panic-for-tests/longhaul_filters.so
 # Each crate of fuzz targets is a workspace of its own.
@@ -249,10 +250,11 @@ test-fuzz: toolchain test-start ## replays the inputs of the fuzz targets, and f
 
 .PHONY: test-e2e
 test-e2e: build $(VENV_TEST)/.ready $(VENV_KUBERNETES)/.ready $(MDBOOK) $(PEBBLE) $(SSIMULACRA2) test-start
-	cargo build --quiet --locked --release -p url-rewrite-filter --target wasm32-wasip1 --features panic-for-tests --target-dir $(dir $(PANIC_WASM))cargo
-	install -m 644 $(dir $(PANIC_WASM))cargo/wasm32-wasip1/release/url_rewrite_filter.wasm $(PANIC_WASM)
-	cargo build --quiet --locked -p longhaul-filters --features panic-for-tests
-	install -m 644 target/debug/liblonghaul_filters.so $(PANIC_NATIVE)
+	@mkdir -p $(dir $(PANIC_WASM))
+	cargo build --quiet --locked --release -p url-rewrite-filter --target wasm32-wasip1 --features panic-for-tests
+	mv $(WASM_DIR)/url_rewrite_filter.wasm $(PANIC_WASM)
+	cargo build --quiet --locked --lib --features longhaul-filters/panic-for-tests
+	mv target/debug/liblonghaul_filters.so $(PANIC_NATIVE)
 	export LONGHAUL_URL_REWRITE_PANIC_WASM=$(PANIC_WASM) LONGHAUL_NATIVE_PANIC=$(PANIC_NATIVE); for tests in $(wildcard filters/*/wasm*/tests); do \
 	  $(VENV_TEST)/bin/python -m pytest -ra $$tests || exit 1; done
 	cd integration && ../$(VENV_TEST)/bin/python -m pytest --reruns 1 $(TWO_AT_ONCE)
