@@ -10,7 +10,7 @@ import pytest
 
 from harness.host.artifacts import Missing, list_skip
 
-pytest_plugins = ["harness.host.unstable"]
+pytest_plugins = ["harness.host.order", "harness.host.unstable"]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
