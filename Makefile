@@ -113,9 +113,15 @@ $(VENV_KUBERNETES)/.ready: integration/kubernetes/requirements.txt integration/k
 
 # ---------------------------------------------------------------------------------------------------------- build
 
-.PHONY: build
-build: toolchain $(DIST)/envoy build-filters build-native build-host build-coredns build-origins build-h3get ## everything into target/dist
+# The optimiser of Rust ends each product on one processor. Go's compiler uses the others meanwhile.
+.PHONY: build build-rust build-go
+build: toolchain $(DIST)/envoy ## everything into target/dist
+	@$(MAKE) --no-print-directory --jobs 2 build-rust build-go
 	@ls $(DIST) | tr '\n' ' '; echo "in $(DIST)"
+build-rust: toolchain
+	@for part in build-filters build-native build-host; do $(MAKE) --no-print-directory $$part || exit 1; done
+build-go:
+	@for part in build-coredns build-origins build-h3get; do $(MAKE) --no-print-directory $$part || exit 1; done
 
 # $(call BUILD_FILTERS,NAMES,DURATION)
 define BUILD_FILTERS
