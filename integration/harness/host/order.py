@@ -1,7 +1,7 @@
 """The order of the files of tests: the longest first.
 
-`make test` runs several files at a time. A long file that begins last runs alone at the end, while the other processes
-have nothing to do. pytest-xdist would begin with the files of the most tests, which are not the longest.
+`make test` runs several files at a time. A long file that begins last runs alone at the end. The other processes have
+nothing to do then. pytest-xdist begins with the files of the most tests, and those are not the longest.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ LONGEST = (
     "e2e/test_check.py",
     "e2e/test_guide.py",
     "e2e/test_package.py",
+    "experiments/tests/test_quick.py",
+    "soak/test_soak.py",
     "e2e/test_bundling.py",
     "e2e/test_neighbours.py",
     "hostile/test_hostile.py",
@@ -32,7 +34,7 @@ LONGEST = (
     "e2e/test_measure.py",
     "e2e/test_pair_problems.py",
 )
-"""The files that take longest, in this order, as `pytest --durations=0` showed. All others follow, as collected."""
+"""The files that take longest. `pytest --durations=0` showed this order. All others follow."""
 
 
 def rank(file: str) -> int:

@@ -373,12 +373,21 @@ fn clashes(bound: SocketAddr, wanted: SocketAddr) -> bool {
 mod tests {
     use super::*;
 
+    /// Returns a free port that the kernel gives to no client (`net.ipv4.ip_local_port_range` begins at 32768). A test
+    /// beside this one that binds port 0 never gets it.
+    fn port_of_no_client() -> u16 {
+        let first = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
+        let free =
+            |port: &u16| TcpListener::bind(("0.0.0.0", *port)).is_ok() && UdpSocket::bind(("0.0.0.0", *port)).is_ok();
+        (first..first + 1000).find(free).unwrap()
+    }
+
     #[test]
     fn a_stub_resolver_at_an_address_of_its_own_leaves_the_others_to_dns() {
         let address = |text: &str| text.parse::<IpAddr>().unwrap();
         let [stub, clients, other] = ["127.0.0.53", "127.0.0.7", "127.0.0.8"].map(address);
-        let held = TcpListener::bind((stub, 0)).unwrap();
-        let port = held.local_addr().unwrap().port();
+        let port = port_of_no_client();
+        let held = TcpListener::bind((stub, port)).unwrap();
         let any = Sockets::from(SocketAddr::new(address("0.0.0.0"), port));
         let free = |present: Option<SocketAddr>| {
             let present = present.map(Sockets::from);
