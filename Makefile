@@ -70,8 +70,6 @@ export LONGHAUL_ENVOY ?= $(abspath $(DIST))/envoy
 # there are processors runs at a time, and three at most. Each has namespaces and ports of its own. `harness/host/order.py` orders them.
 AT_ONCE := $(shell n=$$(nproc); echo $$((n < 2 ? n + 1 : 3)))
 FILES_AT_ONCE := --numprocesses $(AT_ONCE) --dist loadfile --no-loadscope-reorder
-# So do those that run Envoy in `cargo test`, whose default is a test for each processor.
-RUST_TESTS_AT_ONCE := RUST_TEST_THREADS=$(shell echo $$((2 * $$(nproc))))
 # Where a test writes why it did not run; `make test` prints the list, and fails on it when LONGHAUL_REQUIRE_ALL=1.
 export LONGHAUL_SKIPS := $(abspath target)/test/skips.txt
 
@@ -247,7 +245,7 @@ lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all 
 
 .PHONY: test-rust
 test-rust: build test-start
-	$(RUST_TESTS_AT_ONCE) cargo test --locked
+	cargo test --locked
 
 .PHONY: test-go
 test-go: need-run test-start
@@ -276,7 +274,7 @@ NATIVE_QUICK := e2e/test_reload.py
 test-native: build $(VENV_TEST)/.ready $(MDBOOK) $(PEBBLE) $(SSIMULACRA2) test-start ## (root) the tests of the rendered files, the filters and both ends of a pair, with `engine: native`
 	cargo build --quiet --locked --profile native -p longhaul-filters --features panic-for-tests --target-dir $(dir $(PANIC_NATIVE))cargo
 	install -m 644 $(dir $(PANIC_NATIVE))cargo/native/liblonghaul_filters.so $(PANIC_NATIVE)
-	LONGHAUL_ENGINE=native $(RUST_TESTS_AT_ONCE) cargo test --locked -p longhaul --test envoy
+	LONGHAUL_ENGINE=native cargo test --locked -p longhaul --test envoy
 	export LONGHAUL_ENGINE=native LONGHAUL_NATIVE_PANIC=$(PANIC_NATIVE); for tests in $(wildcard filters/*/wasm*/tests); do \
 	  $(VENV_TEST)/bin/python -m pytest -ra $$tests || exit 1; done
 	cd integration && LONGHAUL_ENGINE=native ../$(VENV_TEST)/bin/python -m pytest --reruns 1 $(FILES_AT_ONCE) e2e hostile
