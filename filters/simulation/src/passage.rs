@@ -127,6 +127,7 @@ impl World {
         self.seen.push(fields.clone());
         let (now_ms, bytes) = (self.now_ms(), bytes_of(&fields));
         let arrives_ms = self.link.send_up(now_ms, bytes, &mut self.around.random.borrow_mut());
+        self.judge_queue(arrives_ms);
         self.at(arrives_ms, Event::AtGround { exchange: id, attempt, fields });
     }
 
@@ -241,6 +242,7 @@ impl World {
         let arrives_ms = self.link.send_down(now_ms, bytes, &mut self.around.random.borrow_mut());
         exchange.down_ms = exchange.down_ms.max(arrives_ms);
         let (at_ms, attempt) = (exchange.down_ms, exchange.attempt);
+        self.judge_queue(at_ms);
         self.at(at_ms, Event::AtRemote { exchange: id, attempt, piece });
     }
 

@@ -104,6 +104,10 @@ const QUIET_MS: u64 = 400_000;
 /// A request that began this long after something had happened must succeed, in milliseconds beside two round trips.
 const GRACE_MS: u64 = 200;
 
+/// A message that waits this long for a free link disturbs requests as an outage does: a page that is requested again
+/// has 120 s (`pipe_encoding::limits::AGAIN_MS`) for both ways.
+const LONG_QUEUE_MS: u64 = 60_000;
+
 /// Fewer remembered clients than this do not include all of a run and of hostile remotes.
 const FEW_CLIENTS: u32 = 64;
 
@@ -268,6 +272,7 @@ impl World {
             }
             Event::AtRemote { exchange, attempt, piece } => {
                 if self.is_current(exchange, attempt) {
+                    self.hear_of_replaced(exchange);
                     self.respond(exchange, GROUND_HEADERS, piece);
                 }
             }
@@ -348,8 +353,30 @@ impl World {
 
     /// From now on until a round trip later, requests may fail.
     pub(crate) fn disturb(&mut self) {
-        self.disturbed_ms = self.now_ms().max(self.link.back_at_ms());
+        self.disturb_until(self.now_ms().max(self.link.back_at_ms()));
+    }
+
+    fn disturb_until(&mut self, at_ms: u64) {
+        self.disturbed_ms = self.disturbed_ms.max(at_ms);
         self.repeated_ms.clear();
+    }
+
+    /// Notices a message that waits long for the link.
+    pub(crate) fn judge_queue(&mut self, arrives_ms: u64) {
+        if arrives_ms > self.now_ms().max(self.link.back_at_ms()) + LONG_QUEUE_MS {
+            self.disturb_until(arrives_ms);
+        }
+    }
+
+    /// A response of a module that the ground has replaced arrives, maybe behind a long queue. From now on the remote refers
+    /// to an exchange that the new module does not hold, so the time to agree begins here.
+    fn hear_of_replaced(&mut self, exchange: u64) {
+        let place = self.exchanges.get_mut(&exchange).and_then(|exchange| exchange.place(GROUND_HEADERS));
+        if let Some((vm, _)) = place.and_then(|place| place.stream)
+            && self.pair.current(GROUND_HEADERS, vm.worker) != Some(vm)
+        {
+            self.repeated_ms.clear();
+        }
     }
 
     /// The time for which requests may fail, or be repeated, after the ends have lost their common state.

@@ -20,8 +20,10 @@ pub(super) struct Refused {
 pub(super) enum Refuser {
     /// This program, before it put anything in force, or the disk.
     Run,
-    /// Envoy or CoreDNS, once the files were in place.
-    Child,
+    /// Envoy, once the files were in place.
+    Envoy,
+    /// CoreDNS, once the files were in place.
+    Names,
     /// A signal that ends the run.
     Signal,
 }
@@ -32,14 +34,28 @@ impl From<String> for Refused {
     }
 }
 
+impl Refuser {
+    /// Returns true for a child that was asked.
+    pub(super) const fn is_child(self) -> bool {
+        matches!(self, Self::Envoy | Self::Names)
+    }
+}
+
+/// How often each child that may refuse files has died.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Deaths {
+    pub(super) envoy: u32,
+    pub(super) names: u32,
+}
+
 /// The acceptance of the present files.
 #[derive(Debug, Default)]
 pub(super) struct Acceptance {
-    refusal: Option<String>,
+    refusal: Option<Refused>,
     /// The earliest time of the next attempt, and the wait before it. None: the next check tries again.
     again: Option<(Instant, Duration)>,
-    /// The number of children that died until the last check.
-    deaths: u32,
+    /// The deaths until the last check.
+    deaths: Deaths,
 }
 
 impl Acceptance {
@@ -58,9 +74,17 @@ impl Acceptance {
         self.again = None;
     }
 
-    /// Tries refused files again if another child died since the last call. The one that took its place may accept them.
-    pub(super) fn follow_deaths(&mut self, deaths: u32) {
-        if std::mem::replace(&mut self.deaths, deaths) != deaths {
+    /// Tries refused files again if the child that refused them has died since the last call. The one that took its place may
+    /// accept them. The death of the other child says nothing: an Envoy that dies again and again would try files that CoreDNS
+    /// refuses each time, and wait for the refusal before it starts.
+    pub(super) fn follow_deaths(&mut self, deaths: Deaths) {
+        let before = std::mem::replace(&mut self.deaths, deaths);
+        let has_died = match self.refusal.as_ref().map(|refused| refused.by) {
+            Some(Refuser::Envoy) => deaths.envoy != before.envoy,
+            Some(Refuser::Names) => deaths.names != before.names,
+            Some(Refuser::Run | Refuser::Signal) | None => false,
+        };
+        if has_died {
             self.try_again();
         }
     }
@@ -72,12 +96,12 @@ impl Acceptance {
 
     /// Records that the files are not in force. Returns true if the reason is new.
     pub(super) fn refused(&mut self, refused: &Refused, now: Instant) -> bool {
-        self.again = (refused.by == Refuser::Child).then(|| {
+        self.again = refused.by.is_child().then(|| {
             let wait = self.again.map_or(FIRST_WAIT, |(_, wait)| (wait * 2).min(LONGEST_WAIT));
             (now + wait, wait)
         });
-        let is_new = self.refusal.as_deref() != Some(&refused.why);
-        self.refusal = Some(refused.why.clone());
+        let is_new = self.refusal.as_ref().map(|known| &known.why) != Some(&refused.why);
+        self.refusal = Some(refused.clone());
         is_new
     }
 
@@ -108,14 +132,14 @@ mod tests {
     #[test]
     fn a_child_is_asked_again_with_longer_waits_and_a_missing_file_at_every_check() {
         assert_eq!(tries(Refuser::Run, 1), 120);
-        assert_eq!(tries(Refuser::Child, 1), 6);
-        assert_eq!(tries(Refuser::Child, 10), 7 + 8);
+        assert_eq!(tries(Refuser::Names, 1), 6);
+        assert_eq!(tries(Refuser::Envoy, 10), 7 + 8);
     }
 
     #[test]
     fn a_change_or_a_request_does_not_wait() {
         let now = Instant::now();
-        let refused = Refused { why: "no".to_owned(), by: Refuser::Child };
+        let refused = Refused { why: "no".to_owned(), by: Refuser::Names };
         let mut acceptance = Acceptance::default();
         assert!(!acceptance.is_to_be_tried(false, false, now));
         acceptance.refused(&refused, now);
@@ -124,9 +148,18 @@ mod tests {
         acceptance.try_again();
         assert!(acceptance.is_to_be_tried(false, false, now));
         acceptance.refused(&refused, now);
-        acceptance.follow_deaths(0);
+        for (deaths, expected) in [
+            (Deaths::default(), false),
+            (Deaths { envoy: 1, names: 0 }, false),
+            (Deaths { envoy: 1, names: 1 }, true),
+        ] {
+            acceptance.follow_deaths(deaths);
+            assert_eq!(acceptance.is_to_be_tried(false, false, now), expected, "{deaths:?}");
+        }
+        acceptance.refused(&Refused { by: Refuser::Envoy, ..refused }, now);
+        acceptance.follow_deaths(Deaths { envoy: 1, names: 2 });
         assert!(!acceptance.is_to_be_tried(false, false, now));
-        acceptance.follow_deaths(1);
+        acceptance.follow_deaths(Deaths { envoy: 2, names: 2 });
         assert!(acceptance.is_to_be_tried(false, false, now));
     }
 }

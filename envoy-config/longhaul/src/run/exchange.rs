@@ -152,10 +152,6 @@ fn stopped() -> Refused {
     Refused { why: "a signal ends the run".to_owned(), by: Refuser::Signal }
 }
 
-fn by_child(why: String) -> Refused {
-    Refused { why, by: Refuser::Child }
-}
-
 fn put_in_place(parts: &mut impl Parts, change: Change<'_>) -> Result<Written, Refused> {
     let written = exchange_files(parts, change)?;
     if change.has_other_names() {
@@ -271,7 +267,8 @@ fn wait_for_names(parts: &mut impl Parts) -> Result<(), Refused> {
         }
         // If CoreDNS died, its service restarts it with the old file.
         if parts.now() > deadline || !parts.names_run() {
-            return Err(by_child("CoreDNS refuses it; its own message is above".to_owned()));
+            let why = "CoreDNS refuses it; its own message is above".to_owned();
+            return Err(Refused { why, by: Refuser::Names });
         }
         parts.pause(TICK);
     }
@@ -295,7 +292,8 @@ fn wait_for_envoy(parts: &mut impl Parts, before: &XdsCounters, expected: Expect
         let Some(now) = parts.counters() else { continue };
         let refused = now.refused_since(before);
         if !refused.is_empty() {
-            return Err(by_child(format!("Envoy refuses it ({}); its own message is above", refused.join(", "))));
+            let why = format!("Envoy refuses it ({}); its own message is above", refused.join(", "));
+            return Err(Refused { why, by: Refuser::Envoy });
         }
         if now.settled_since(before) >= expected.files && (!expected.renewed || now.renewed_since(before)) {
             return Ok(());

@@ -12,7 +12,7 @@ use longhaul_observe::measure::{Noticed, Silent};
 use longhaul_observe::report::{self, DnsReport, PairReport, ProblemRecord, Refusal, RunReport, SetUp, process_start};
 use longhaul_render::{NearSockets, ProgramSockets};
 
-use super::acceptance::Acceptance;
+use super::acceptance::{Acceptance, Deaths};
 use super::access_log::{Destination, Rotation};
 use super::cache_fit::FittedCache;
 use super::challenges::ChallengeServer;
@@ -488,7 +488,7 @@ impl Serving for Run {
         self.envoy.tend(&self.generation);
         self.leave_native_engine();
         self.dns.tend();
-        self.acceptance.follow_deaths(self.envoy.deaths() + self.dns.deaths());
+        self.acceptance.follow_deaths(Deaths { envoy: self.envoy.deaths(), names: self.dns.deaths() });
         self.tend_side_programs();
         self.challenges.tend(&self.generation.settings, self.machine.near);
         self.tend_link();

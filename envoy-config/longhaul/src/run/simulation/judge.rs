@@ -6,6 +6,7 @@ use longhaul_render::RenderedTree;
 
 use super::super::envoy::{BOOTSTRAP, is_watched};
 use super::super::events::Stop;
+use super::super::exchange::PATIENCE;
 use super::super::generation::COREFILE;
 use super::super::restarts::LONGEST_WAIT;
 use super::super::stop::STOP_PATIENCE;
@@ -86,7 +87,12 @@ impl Machine {
             }
             let since = *gone.get_or_insert(now);
             let name = ["Envoy", "CoreDNS", "longhaul-objects"].get(which).copied().unwrap_or_default();
-            let more = if which == 2 { LONGEST_EXCHANGE } else { Duration::ZERO };
+            let more = match which {
+                // CoreDNS has its time to accept a change. An Envoy that started meanwhile could not refuse the files of it.
+                0 if self.is_applying => PATIENCE,
+                2 => LONGEST_EXCHANGE,
+                _ => Duration::ZERO,
+            };
             self.world.require(now - since <= LONGEST_WAIT + MARGIN + more, || {
                 Broken::NotRestarted(format!("{name} is gone for {:?}", now - since))
             });

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use longhaul_config::DrainTimes;
 use longhaul_render::RenderedTree;
 
-use super::super::acceptance::{Acceptance, Refused, Refuser};
+use super::super::acceptance::{Acceptance, Deaths, Refused};
 use super::super::clock::Clock;
 use super::super::drain::{Drain, Ending as DrainEnding, UnderWay};
 use super::super::ending::{Ending, stop_all};
@@ -71,6 +71,9 @@ pub(super) struct Machine {
     pub(super) tried_at: Instant,
     /// The attempts that a child refused since the last order.
     tries: (Instant, u32),
+    deaths: Deaths,
+    /// True while a change is being applied.
+    pub(super) is_applying: bool,
 }
 
 /// Follows the orders.
@@ -108,6 +111,8 @@ impl Machine {
             gone_since: [None; 3],
             tried_at: Instant::now(),
             tries: (Instant::now(), 0),
+            deaths: Deaths::default(),
+            is_applying: false,
         }
     }
 
@@ -144,6 +149,7 @@ impl Machine {
         if let Some(dead) = self.world.names.take_if(|names| names.ended) {
             self.names.died(now - dead.started, now);
             self.world.done.restarts += 1;
+            self.deaths.names += 1;
         }
         if self.names.is_due(now) {
             self.gone_since[1] = Some(now);
@@ -497,7 +503,10 @@ impl Machine {
 
     fn hear(&mut self, loss: Loss) {
         match loss {
-            Loss::Serving(_) => self.world.done.restarts += 1,
+            Loss::Serving(_) => {
+                self.world.done.restarts += 1;
+                self.deaths.envoy += 1;
+            }
             Loss::Successor(again) => {
                 self.world.done.failed_takeovers += 1;
                 self.said_given_up |= again.is_none();
@@ -550,7 +559,9 @@ impl Serving for Machine {
             return false;
         }
         self.inputs = config;
+        self.is_applying = true;
         let outcome = self.pay().map_err(Refused::from).and_then(|()| self.apply(config));
+        self.is_applying = false;
         self.tried_at = self.world.now;
         match outcome {
             Ok(()) => {
@@ -560,7 +571,7 @@ impl Serving for Machine {
             Err(refused) => {
                 let is_new = self.acceptance.refused(&refused, self.world.now);
                 self.world.done.refused += u64::from(is_new);
-                if refused.by == Refuser::Child {
+                if refused.by.is_child() {
                     self.count_try();
                 }
             }
@@ -573,7 +584,7 @@ impl Serving for Machine {
         self.tend_names();
         self.tend_side();
         self.judge_lists();
-        self.acceptance.follow_deaths(u32::try_from(self.world.done.restarts).unwrap_or(u32::MAX));
+        self.acceptance.follow_deaths(self.deaths);
         self.judge();
     }
 }
