@@ -107,6 +107,17 @@ pub fn coding(request: &Fields<'_>) -> Option<Coding> {
     })
 }
 
+/// The field by which bundling at a remote says what it decompresses (`pipe_encoding::TAKES_FIELD`).
+const TAKES: &str = "x-longhaul-takes";
+
+/// Returns true if the stored response is in br, and nobody decompresses it for this request. At a remote, requests of one
+/// class differ in this: bundling decompresses br, but not for a range, and not while it holds many windows.
+pub fn is_unread_br(request: &Fields<'_>, stored: &Fields<'_>) -> bool {
+    let takes = |name| request.all(name).any(|value| accept_encoding::takes(value, b"br"));
+    let is_br = stored.items("content-encoding").any(|coding| coding.eq_ignore_ascii_case(b"br"));
+    is_br && !takes("accept-encoding") && !takes(TAKES)
+}
+
 /// Joins the fields `name`, with one comma and one space between items (RFC 9110 section 5.3).
 fn joined(request: &Fields<'_>, name: &[u8]) -> Option<Vec<u8>> {
     let name = std::str::from_utf8(name).ok().filter(|name| request.has(name))?;
@@ -129,6 +140,24 @@ mod tests {
 
     fn fields<'a>(list: &[(&'a str, &'a str)]) -> Fields<'a> {
         list.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect()
+    }
+
+    #[test]
+    fn a_response_in_br_is_for_requests_that_somebody_decompresses() {
+        let br = fields(&[("content-encoding", "br")]);
+        let gzip = [("accept-encoding", "gzip, deflate")];
+        for (request, is_unread) in [
+            (&gzip[..], true),
+            (&[("accept-encoding", "br;q=0")], true),
+            (&[("accept-encoding", "gzip, br")], false),
+            (&[gzip[0], ("x-longhaul-takes", "br")], false),
+            (&[gzip[0], ("x-longhaul-takes", "br, delta")], false),
+            (&[], true),
+        ] {
+            assert_eq!(is_unread_br(&fields(request), &br), is_unread, "{request:?}");
+            assert!(!is_unread_br(&fields(request), &fields(&[("content-encoding", "gzip")])));
+            assert!(!is_unread_br(&fields(request), &fields(&[])));
+        }
     }
 
     #[test]

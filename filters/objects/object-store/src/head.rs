@@ -16,6 +16,7 @@ use object_rules::plain::{PlainField, is_unkeyed};
 use object_rules::ranges::{Ranges, requested};
 use object_rules::reply::{Reply, reply};
 use object_rules::slices::{Blocks, MOST_LENGTH};
+use object_rules::variant::is_unread_br;
 use object_rules::{Life, Use};
 use sha2::{Digest, Sha256};
 
@@ -83,10 +84,13 @@ impl Head {
     }
 
     /// Decides the use that a request may make of the response. None: the origin must judge, because the request has an unkeyed
-    /// field, a condition that may be false, or a range that is the origin's.
+    /// field, a condition that may be false, or a range that is the origin's, or because nobody decompresses br for it.
     pub fn use_for(&self, request: &Fields<'_>, plain_fields: &[PlainField], now_s: u64) -> Option<Use> {
         let stored = self.as_fields();
-        if is_unkeyed(request, &self.vary, plain_fields) || !preconditions_hold(request, &stored) {
+        if is_unkeyed(request, &self.vary, plain_fields)
+            || !preconditions_hold(request, &stored)
+            || is_unread_br(request, &stored)
+        {
             return None;
         }
         let life = self.life.allows(request, now_s);

@@ -111,7 +111,8 @@ impl Cache {
     fn fits(&self, request: &Fields<'_>, filling: &Filling) -> bool {
         let head = &filling.head;
         let is_origins = |length| ranges::requested(request, &head.as_fields(), length) == Ranges::Origins;
-        !plain::is_unkeyed(request, &head.vary, &self.fetcher.plain_fields)
+        !variant::is_unread_br(request, &head.as_fields())
+            && !plain::is_unkeyed(request, &head.vary, &self.fetcher.plain_fields)
             && head.life.allows(request, now_s()) == Use::Fresh
             && !filling.length.is_some_and(is_origins)
     }

@@ -162,3 +162,25 @@ fn a_range_of_a_body_without_length_gets_the_whole() {
     assert_eq!((reply.status(), reply.text(), reply.field("content-range")), (200, "a body", None));
     wait("the new response is stored", || bed.get("/", "range: bytes=2-").text() == "body");
 }
+
+/// Bundling at a remote decompresses br for most requests of a class, and says so. It does not for a range, whose bytes would
+/// go into a download without their content encoding.
+#[test]
+fn a_response_in_br_is_not_for_a_request_that_nobody_decompresses() {
+    let bed = Bed::new();
+    let (in_br, plain) = (bytes(1000), bytes(3000));
+    let fields = "cache-control: max-age=60\netag: \"br\"\nvary: Accept-Encoding\ncontent-encoding: br";
+    let takes = "accept-encoding: gzip\nx-longhaul-takes: br";
+    bed.origin.plays("/a", [Answer::whole(fields, &in_br), Answer::whole(FRESH, &plain)]);
+    assert!(bed.get("/a", takes).body == in_br);
+    bed.keeps(2);
+    bed.settle();
+    let stored = bed.get("/a", takes);
+    assert!(stored.is_stored() && stored.body == in_br);
+    for more in ["", "\nrange: bytes=0-9"] {
+        let reply = bed.get("/a", &format!("accept-encoding: gzip{more}"));
+        assert_eq!((reply.field("content-encoding"), reply.is_stored()), (None, false), "{more:?}");
+        assert!(reply.body == plain);
+    }
+    assert!(bed.get("/a", takes).is_stored());
+}
