@@ -4,18 +4,22 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
 
-use filter_host::HostError;
 use filter_host::headers::{self, Map};
+use filter_host::{HostError, clock};
 use object_config::{OUTCOME, PAST};
 use object_rules::{Outcome, PastFor, Private};
 
 /// The URLs that a filter knows, each by a `K`.
 #[derive(Debug)]
-pub struct Bypass<K>(Private<K>);
+pub struct Bypass<K> {
+    private: Private<K>,
+    /// The moment at which the proxy's clock began. Only differences count.
+    began: Instant,
+}
 
 impl<K> Default for Bypass<K> {
     fn default() -> Self {
-        Self(Private::default())
+        Self { private: Private::default(), began: Instant::now() }
     }
 }
 
@@ -34,11 +38,15 @@ impl<K: Copy + Eq + Hash> Bypass<K> {
     /// # Errors
     /// The host's, if it does not mark the request.
     pub fn request(&self, key: K, has_cookie: bool) -> Result<Way<K>, HostError> {
-        if !self.0.includes(key, has_cookie, Instant::now()) {
+        if !self.private.includes(key, has_cookie, self.now()) {
             return Ok(Way::Through(key));
         }
         headers::set(Map::Request, PAST, b"1")?;
         Ok(Way::Past)
+    }
+
+    fn now(&self) -> Instant {
+        self.began.checked_add(clock::monotonic().unwrap_or_default()).unwrap_or(self.began)
     }
 
     /// Learns from the program that it does not store the response: `private` is the response's field
@@ -50,7 +58,7 @@ impl<K: Copy + Eq + Hash> Bypass<K> {
         match (way, private.and_then(PastFor::read)) {
             (Way::Past, _) => headers::set(Map::Response, OUTCOME, Outcome::Past.as_str().as_bytes()),
             (Way::Through(key), Some(which)) => {
-                self.0.add(key, which, Instant::now());
+                self.private.add(key, which, self.now());
                 Ok(())
             }
             (Way::Through(_), None) => Ok(()),
