@@ -148,11 +148,9 @@ mod tests {
         acceptance.try_again();
         assert!(acceptance.is_to_be_tried(false, false, now));
         acceptance.refused(&refused, now);
-        for (deaths, expected) in [
-            (Deaths::default(), false),
-            (Deaths { envoy: 1, names: 0 }, false),
-            (Deaths { envoy: 1, names: 1 }, true),
-        ] {
+        for (deaths, expected) in
+            [(Deaths::default(), false), (Deaths { envoy: 1, names: 0 }, false), (Deaths { envoy: 1, names: 1 }, true)]
+        {
             acceptance.follow_deaths(deaths);
             assert_eq!(acceptance.is_to_be_tried(false, false, now), expected, "{deaths:?}");
         }
