@@ -1,6 +1,6 @@
 //! The clients: what they request, and what they check in each response.
 
-use crate::exchange::Asked;
+use crate::exchange::{Asked, Received, Wants};
 use crate::fields::{Field, field, pair, words};
 use crate::laws::Broken;
 use crate::orders::CLIENTS;
@@ -92,7 +92,9 @@ pub(crate) fn judge_request(fields: &[Field]) -> Result<(), Broken> {
     if field(fields, page_flights::HOSTS_FIELD).is_some() {
         return Err(Broken::LeakedHosts(format!("at an origin: {}", words(fields))));
     }
-    let Some(cookie) = field(fields, "cookie") else { return Ok(()) };
+    let Some(cookie) = field(fields, "cookie").and_then(|cookie| cookie.split(|byte| *byte == b';').next()) else {
+        return Ok(());
+    };
     let agent = field(fields, "user-agent").unwrap_or_default();
     let site = Url::of(fields).map(|url| url.site);
     let is_own = (0..CLIENTS).any(|client| {
@@ -105,12 +107,12 @@ pub(crate) fn judge_request(fields: &[Field]) -> Result<(), Broken> {
 /// Judges a whole response of status 200.
 pub(crate) fn judge_response(
     asked: &Asked,
-    fields: &[Field],
-    body: &[u8],
+    response: &Received<'_>,
     origins: &Origins,
     when: When,
     now_ms: u64,
 ) -> Result<(), Broken> {
+    let Received { status, fields, body, .. } = *response;
     let what = || {
         format!(
             "client {} at {} ms, {}{}: {}",
@@ -134,11 +136,21 @@ pub(crate) fn judge_response(
         return Err(Broken::UntrueFields(what()));
     }
     let length = field(fields, "content-length").map(|value| String::from_utf8_lossy(value).into_owned());
-    if length.is_some_and(|length| length != body.len().to_string()) {
+    if status != 304 && length.is_some_and(|length| length != body.len().to_string()) {
         return Err(Broken::UntrueFields(format!("{} bytes, {}", body.len(), what())));
     }
     let who = visitor(&asked.url, Some(asked.client), asked.cookie.clone());
-    if origins.was(&asked.url, who.as_deref(), body, when, now_ms) {
+    let range = field(fields, "content-range").map(|range| String::from_utf8_lossy(range).into_owned());
+    let is_same = |whole: &[u8]| match (&asked.wants, status) {
+        (Wants::Part(part), 206) => {
+            let end = part.end.min(whole.len());
+            let said = format!("bytes {}-{}/{}", part.start, end.saturating_sub(1), whole.len());
+            whole.get(part.start..end) == Some(body) && range.as_ref() == Some(&said)
+        }
+        (Wants::Other(kept), 304) => whole == kept,
+        _ => whole == body && range.is_none(),
+    };
+    if origins.was(&asked.url, who.as_deref(), is_same, when, now_ms) {
         Ok(())
     } else {
         Err(Broken::OtherBytes(format!("{} bytes, {}", body.len(), what())))
@@ -154,19 +166,17 @@ mod tests {
         let url = Url { site: 1, path: Path::Personal(0) };
         let (request, cookie) = request(0, &url, None);
         assert_eq!(judge_request(&request), Ok(()));
-        let asked = Asked { client: 0, url: url.clone(), cookie: cookie.clone(), at_ms: 5, is_forged: false };
+        let wants = Wants::Whole;
+        let asked = Asked { client: 0, url: url.clone(), cookie: cookie.clone(), at_ms: 5, is_forged: false, wants };
         let origins = Origins::default();
         let body = origins.answer(&request, 5).body;
         let of = |client| secret(&name(client, 1));
         let body = String::from_utf8(body).unwrap().replace(&of(0), &of(whose));
-        judge_response(
-            &asked,
-            &[pair(":status", "200")],
-            body.as_bytes(),
-            &origins,
-            When { at_ms: 5, moment_ms: 0, uncertain_ms: 0 },
-            5,
-        )
+        let fields = [pair(":status", "200")];
+        let body = body.as_bytes();
+        let response = Received { status: 200, fields: &fields, body, is_whole: true, is_stale: false };
+        let when = When { at_ms: 5, moment_ms: 0, uncertain_ms: 0, is_stale: false };
+        judge_response(&asked, &response, &origins, when, 5)
     }
 
     #[test]

@@ -1,14 +1,18 @@
 //! A request on its way through both ends, and its response on the way back.
 //!
 //! ```text
-//! client ─► 0 bundling ─► router ─► 1 headers ═══ link ═══► 2 headers ─► 3 bundling ─► origin      (remote | ground)
+//! client ─► 0 bundling ─► cache ─► router ─► 1 headers ═══ link ═══► 2 headers ─► 3 bundling ─► origin      (remote | ground)
 //! ```
 //!
 //! A remote's own request, such as a slot, begins behind the router.
 
 use std::collections::VecDeque;
+use std::fmt;
+use std::ops::Range;
 
+use crate::cache::Fill;
 use crate::fields::Field;
+use crate::piece::Piece;
 use crate::place::{FILTERS, VmKey};
 
 /// The receiver of the response.
@@ -31,14 +35,40 @@ pub(crate) struct Asked {
     pub(crate) at_ms: u64,
     /// True if the request claims to be of an end, so that no response is due.
     pub(crate) is_forged: bool,
+    pub(crate) wants: Wants,
 }
 
-/// A part of a response.
-#[derive(Debug, Clone)]
-pub(crate) enum Piece {
-    Headers(Vec<Field>, bool),
-    Body(Vec<u8>, bool),
-    Reset,
+/// The part of a response that a client wants.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Wants {
+    Whole,
+    /// These bytes, for a download that it continues.
+    Part(Range<usize>),
+    /// Another one than this body, which its own cache has.
+    Other(Vec<u8>),
+}
+
+impl fmt::Debug for Wants {
+    /// Leaves bodies out of the words about a broken law.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole => out.write_str("Whole"),
+            Self::Part(part) => write!(out, "Part({part:?})"),
+            Self::Other(body) => write!(out, "Other({} bytes)", body.len()),
+        }
+    }
+}
+
+/// A response as a client receives it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Received<'r> {
+    pub(crate) status: u16,
+    pub(crate) fields: &'r [Field],
+    pub(crate) body: &'r [u8],
+    /// False for one that breaks off.
+    pub(crate) is_whole: bool,
+    /// True if the cache served it because the origin failed.
+    pub(crate) is_stale: bool,
 }
 
 /// The state of one filter of an exchange.
@@ -73,6 +103,10 @@ pub(crate) struct Exchange {
     /// The request as the last filter that saw it left it.
     pub(crate) request: Vec<Field>,
     pub(crate) places: [Place; FILTERS],
+    /// The request to the origin that the cache of the remote has sent on.
+    pub(crate) fill: Option<Box<Fill>>,
+    /// True if the cache responds, so that nothing crosses the link.
+    pub(crate) is_cached: bool,
     /// Counts up with each attempt, so that what belongs to an earlier one is recognised.
     pub(crate) attempt: u32,
     /// True once the response's headers have passed the router.
@@ -98,6 +132,8 @@ impl Exchange {
             routed: request.clone(),
             request,
             places: Default::default(),
+            fill: None,
+            is_cached: false,
             attempt: 0,
             has_begun: false,
             down_ms: 0,

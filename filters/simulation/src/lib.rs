@@ -11,13 +11,15 @@
 //! | `vm` | one filter in one worker, and its host |
 //! | `place`, `pair` | the modules of both ends |
 //! | `board` | the memory that the workers of an end share |
-//! | `exchange`, `passage` | a request on its way, and what Envoy does with it |
+//! | `exchange`, `piece`, `passage` | a request on its way, and what Envoy does with it |
+//! | `cache` | the cache of the remote |
 //! | `link`, `origin`, `browser` | the rest of the world |
 //! | `orders`, `world` | what happens, and when |
 //! | `laws` | what must hold |
 
 mod board;
 mod browser;
+mod cache;
 mod exchange;
 mod fields;
 mod laws;
@@ -26,6 +28,7 @@ mod orders;
 mod origin;
 mod pair;
 mod passage;
+mod piece;
 mod place;
 mod vm;
 mod world;

@@ -16,6 +16,8 @@ pub struct SetUp {
     pub(crate) store_bytes: u64,
     /// Clients whose past an end remembers.
     pub(crate) remembered_clients: u32,
+    /// True if the remote has a cache. Then the origins state validators, and the clients have caches of their own.
+    pub(crate) caches: bool,
     /// The abilities of either end. An older one lacks some.
     pub(crate) remote: Abilities,
     pub(crate) ground: Abilities,
@@ -123,6 +125,14 @@ pub enum Order {
     },
 }
 
+impl SetUp {
+    /// The same without a cache: the runs of seeds from before the cache.
+    #[must_use]
+    pub fn without_cache(self) -> Self {
+        Self { caches: false, ..self }
+    }
+}
+
 /// The clients of a run.
 pub(crate) const CLIENTS: u8 = 5;
 
@@ -151,7 +161,9 @@ fn set_up(random: &mut fastrand::Rng) -> SetUp {
     };
     let (remote, mut ground) = (abilities(), abilities());
     // Of a source of its own, so that the orders of a seed stay.
-    ground.names = fastrand::Rng::with_seed(random.clone().u64(..)).bool();
+    let mut later = fastrand::Rng::with_seed(random.clone().u64(..));
+    ground.names = later.bool();
+    let caches = later.bool();
     SetUp {
         rtt_ms,
         jitter_ms: random.choice([0, 5, 50]).unwrap_or(0),
@@ -160,6 +172,7 @@ fn set_up(random: &mut fastrand::Rng) -> SetUp {
         workers: random.u8(1..=2),
         store_bytes: random.choice([20_000, 1 << 20]).unwrap_or(1 << 20),
         remembered_clients: random.choice([2, 512]).unwrap_or(512),
+        caches,
         remote,
         ground,
     }

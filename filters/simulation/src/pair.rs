@@ -9,6 +9,7 @@ use header_compression_streams::HeaderCompression;
 use page_flights as flights;
 
 use crate::board::{EndBoard, Most};
+use crate::cache::Cache;
 use crate::laws::Broken;
 use crate::orders::{End, SetUp};
 use crate::place::{GROUND_BUNDLING, GROUND_HEADERS, REMOTE_BUNDLING, REMOTE_HEADERS, VmKey};
@@ -33,6 +34,7 @@ pub(crate) struct Pair {
     generation: u32,
     pipes: BTreeMap<u8, Pipe>,
     next_pipe: u32,
+    pub(crate) cache: Cache,
 }
 
 impl Pair {
@@ -45,6 +47,7 @@ impl Pair {
             generation: 0,
             pipes: BTreeMap::new(),
             next_pipe: 1,
+            cache: Cache::new(),
         };
         pair.restart(End::Remote)?;
         pair.restart(End::Ground)?;
@@ -114,10 +117,17 @@ impl Pair {
             buffer_bytes: 750_000,
             flights: able.flights,
             deltas: able.deltas,
-            caches: false,
-            cache_name: None,
+            caches: self.set_up.caches && role == flights::Role::Remote,
+            // The name of a cache is a file beside it, so it stays.
+            cache_name: self.set_up.caches.then(|| "0123456789abcdef".to_owned()),
             names: able.names.then(|| NAMES.to_owned()),
         }
+    }
+
+    /// The time of day at the remote.
+    pub(crate) fn remote_ms(&self) -> u64 {
+        let now_ms = self.around.now_ms.get();
+        self.boards.get(&End::Remote).map_or(now_ms, |board| board.clock_ms(now_ms))
     }
 
     /// Steps the clock of an end.
@@ -127,8 +137,11 @@ impl Pair {
         }
     }
 
-    /// Drops half of the bases of an end.
+    /// Drops half of the bases of an end, and half of what is in its cache.
     pub(crate) fn forget(&mut self, end: End) {
+        if end == End::Remote {
+            self.cache.forget();
+        }
         let mut is_kept = false;
         if let Some(board) = self.boards.get(&end) {
             board.retain(|name| {

@@ -1,14 +1,17 @@
 //! The way of requests and responses through the filters, as Envoy takes them.
 
-use brotli::enc::BrotliEncoderParams;
 use filter_host::Half;
 use filter_host::stream::Action;
+use object_config::{OUTCOME, PRIVATE};
 
 use crate::browser;
-use crate::exchange::{Piece, Sink};
+use crate::cache::{self, Way};
+use crate::exchange::{Received, Sink};
 use crate::fields::{Field, field, pair, words};
 use crate::laws::Broken;
+use crate::origin::br;
 use crate::pair::NAMES;
+use crate::piece::Piece;
 use crate::place::{FILTERS, GROUND_BUNDLING, GROUND_HEADERS, REMOTE_BUNDLING, REMOTE_HEADERS, VmKey};
 use crate::vm::Effect;
 use crate::world::{Event, World};
@@ -87,7 +90,8 @@ impl World {
             place.stream = Some((key, stream));
         }
         self.owners.insert((key, stream), (id, at));
-        let (action, fields) = vm.request_headers(stream, true);
+        let has_body = field(&exchange.request, "content-length").is_some();
+        let (action, fields) = vm.request_headers(stream, !has_body);
         exchange.request = fields;
         if let Some(place) = exchange.place(at) {
             place.holds_request = action == Action::Pause;
@@ -95,8 +99,11 @@ impl World {
         action == Action::Continue
     }
 
-    /// The router: a first attempt.
+    /// The router: a first attempt, unless the cache responds.
     fn route_now(&mut self, id: u64) {
+        if self.is_answered_by_cache(id) {
+            return;
+        }
         if let Some(exchange) = self.exchanges.get_mut(&id) {
             if self.set_up.remote.is_later {
                 say_more(&mut exchange.request, &["x-longhaul-flight", "x-longhaul-takes", "x-longhaul-base"]);
@@ -104,6 +111,47 @@ impl World {
             exchange.routed.clone_from(&exchange.request);
         }
         self.route(id);
+    }
+
+    /// Asks the cache of the remote. True if it responds.
+    fn is_answered_by_cache(&mut self, id: u64) -> bool {
+        let Some(exchange) = self.exchanges.get_mut(&id).filter(|it| matches!(it.sink, Sink::Client(_))) else {
+            return false;
+        };
+        if !self.set_up.caches || !self.set_up.remote.bundling || !cache::is_led_here(&exchange.request) {
+            cache::go_round(&mut exchange.request);
+            return false;
+        }
+        let request = std::mem::take(&mut exchange.request);
+        match self.pair.cache.request(request, self.pair.remote_ms()) {
+            Way::On(request, fill) => {
+                (exchange.request, exchange.fill) = (request, Some(fill));
+                false
+            }
+            Way::Here(pieces) => {
+                exchange.is_cached = true;
+                for piece in pieces {
+                    self.after(1, Event::FromCache { exchange: id, piece });
+                }
+                true
+            }
+        }
+    }
+
+    /// Passes a piece of a response through the cache of the remote.
+    fn pass_cache(&mut self, id: u64, piece: Piece) -> Vec<Piece> {
+        let now_ms = self.pair.remote_ms();
+        match self.exchanges.get_mut(&id).and_then(|exchange| exchange.fill.as_mut()) {
+            Some(fill) => self.pair.cache.response(fill, piece, now_ms),
+            None => vec![piece],
+        }
+    }
+
+    /// Passes a piece of a response through bundling to its client.
+    pub(crate) fn reach_client(&mut self, id: u64, piece: Piece) {
+        if let Some(piece) = self.pass_response(id, REMOTE_BUNDLING, piece) {
+            self.deliver(id, piece);
+        }
     }
 
     /// The router sends a request to the ground, once more or for the first time.
@@ -158,9 +206,10 @@ impl World {
             response.fields.retain(|(name, _)| !name.starts_with(b"x-longhaul-"));
         }
         let mut delay_ms = self.draw(ORIGIN_MS);
+        let is_empty = response.body.is_empty();
         self.after(
             delay_ms,
-            Event::FromOrigin { exchange: id, attempt, piece: Piece::Headers(response.fields, false) },
+            Event::FromOrigin { exchange: id, attempt, piece: Piece::Headers(response.fields, is_empty) },
         );
         let pieces = 1 + usize::try_from(self.draw(2)).unwrap_or(0);
         let size = response.body.len().div_ceil(pieces).max(1);
@@ -178,7 +227,12 @@ impl World {
             if at == REMOTE_HEADERS && from > GROUND_HEADERS {
                 return self.cross_back(id, piece);
             }
-            if at == REMOTE_BUNDLING && !self.pass_router(id, &mut piece) {
+            if at == REMOTE_BUNDLING {
+                if self.pass_router(id, &mut piece) {
+                    for piece in self.pass_cache(id, piece) {
+                        self.reach_client(id, piece);
+                    }
+                }
                 return;
             }
             if let (GROUND_HEADERS, Piece::Headers(fields, _), true) = (at, &mut piece, self.set_up.ground.is_later) {
@@ -257,6 +311,13 @@ impl World {
                 if exchange.takes_br && is_text && is_plain && !end {
                     fields.retain(|(name, _)| name != b"content-length");
                     fields.push(pair("content-encoding", "br"));
+                    // As Envoy's compressor does.
+                    for (_, tag) in fields.iter_mut().filter(|(name, tag)| name == b"etag" && !tag.starts_with(b"W/")) {
+                        *tag = [b"W/", &**tag].concat();
+                    }
+                    if self.set_up.caches {
+                        fields.push(pair("vary", "Accept-Encoding"));
+                    }
                     exchange.to_compress = Some(Vec::new());
                 }
                 Some(Piece::Headers(fields, end))
@@ -292,7 +353,7 @@ impl World {
                 fields.retain(|(name, _)| name != b"x-longhaul-headers" && name != b"x-longhaul-retry");
                 true
             }
-            Piece::Reset if may_repeat => {
+            Piece::Reset if may_repeat && field(&exchange.routed, "content-length").is_none() => {
                 self.again(id, RETRY_MS << attempt);
                 false
             }
@@ -325,7 +386,7 @@ impl World {
             self.exchanges.insert(id, exchange);
             return self.end(id);
         }
-        if exchange.place(REMOTE_BUNDLING).is_some_and(|place| place.holds_request) {
+        if exchange.is_cached || exchange.place(REMOTE_BUNDLING).is_some_and(|place| place.holds_request) {
             // It has not reached the link.
             self.exchanges.insert(id, exchange);
             return;
@@ -358,10 +419,16 @@ impl World {
             return;
         }
         let (sink, status) = (exchange.sink.clone(), exchange.status);
+        let is_stale = exchange.fill.as_ref().is_some_and(|fill| fill.is_stale);
+        // Envoy's rules for clients remove the words of the cache.
+        exchange.fields.retain(|(name, _)| name != PRIVATE.as_bytes() && name != OUTCOME.as_bytes());
         let (fields, body) = (std::mem::take(&mut exchange.fields), std::mem::take(&mut exchange.body));
         self.end(id);
         match sink {
-            Sink::Client(asked) => self.received(&asked, status, &fields, &body, is_whole),
+            Sink::Client(asked) => {
+                let response = Received { status, fields: &fields, body: &body, is_whole, is_stale };
+                self.received(&asked, &response);
+            }
             Sink::Callout { vm, owner, token } => {
                 if let Some(vm) = self.pair.vms.get_mut(&vm) {
                     vm.answered(owner, token, is_whole.then_some((fields, body)));
@@ -496,6 +563,8 @@ impl World {
         if key.place == GROUND_BUNDLING {
             if field(&fields, "cookie").is_some() {
                 self.broken = Some(Broken::LentCredential(words(&fields)));
+            } else if let Err(broken) = browser::judge_request(&fields) {
+                self.broken = Some(broken);
             }
             let response = self.origins.answer(&fields, self.now_ms());
             let delay_ms = 1 + self.draw(ORIGIN_MS);
@@ -520,12 +589,4 @@ fn say_more(fields: &mut [Field], names: &[&str]) {
 
 fn bytes_of(fields: &[Field]) -> usize {
     fields.iter().map(|(name, value)| name.len() + value.len() + 2).sum()
-}
-
-fn br(text: &[u8]) -> Vec<u8> {
-    let parameters = BrotliEncoderParams { quality: 1, ..BrotliEncoderParams::default() };
-    let mut compressed = Vec::new();
-    // Memory does not fail to be written.
-    let _ = brotli::BrotliCompress(&mut &*text, &mut compressed, &parameters);
-    compressed
 }

@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use crate::board::Most;
 use crate::browser;
-use crate::exchange::{Asked, Exchange, Piece, Sink};
-use crate::fields::{Field, words};
+use crate::exchange::{Asked, Exchange, Received, Sink, Wants};
+use crate::fields::{Field, field, pair, words};
 use crate::laws::Broken;
 use crate::link::Link;
 use crate::orders::{End, Order, SetUp};
-use crate::origin::{Origins, PAGES, Path, SITES, Url, When, objects};
+use crate::origin::{Origins, PAGES, Path, SITES, Url, When, loaded, objects};
 use crate::pair::Pair;
+use crate::piece::Piece;
 use crate::place::{FILTERS, GROUND_HEADERS, REMOTE_BUNDLING, REMOTE_HEADERS, VmKey};
 use crate::vm::Surroundings;
 
@@ -36,6 +37,8 @@ pub(crate) enum Event {
     AtRemote { exchange: u64, attempt: u32, piece: Piece },
     /// A request of a module at the ground ends.
     Fetched { vm: VmKey, owner: u32, token: u32, answer: Option<(Vec<Field>, Vec<u8>)> },
+    /// A piece of a response comes from the cache of the remote.
+    FromCache { exchange: u64, piece: Piece },
     /// A request of a module at the remote has had its time.
     TimedOut { exchange: u64 },
     /// The root context's tick of a module, if it still has that period.
@@ -63,6 +66,11 @@ pub struct Done {
     pub asked_again: i64,
     /// Lists of hosts that the ground told its resolver.
     pub told: u64,
+    /// Responses that the cache of the remote served fresh, after the origin had validated them, after a flight had, and
+    /// because the origin failed.
+    pub from_cache: [u64; 4],
+    /// Requests that bypassed the cache.
+    pub bypassed: i64,
     /// The most memory that an end held.
     pub most: Most,
     /// A hash of everything that clients received, in order.
@@ -91,6 +99,10 @@ impl Add for Done {
             deltas: self.deltas + other.deltas,
             asked_again: self.asked_again + other.asked_again,
             told: self.told + other.told,
+            from_cache: std::array::from_fn(|at| {
+                self.from_cache.get(at).unwrap_or(&0) + other.from_cache.get(at).unwrap_or(&0)
+            }),
+            bypassed: self.bypassed + other.bypassed,
             most: self.most.max(other.most),
             received: self.received ^ other.received,
         }
@@ -119,6 +131,8 @@ pub(crate) struct World {
     pub(crate) pair: Pair,
     pub(crate) link: Link,
     pub(crate) origins: Origins,
+    /// The tag and the body that a client's own cache has of a URL.
+    kept: BTreeMap<(u8, Url), (Vec<u8>, Vec<u8>)>,
     pub(crate) exchanges: BTreeMap<u64, Exchange>,
     /// The exchange and the place of a stream.
     pub(crate) owners: BTreeMap<(VmKey, u32), (u64, usize)>,
@@ -158,7 +172,8 @@ pub fn run(seed: u64, set_up: &SetUp, orders: &[Order]) -> Result<Done, Broken> 
         link: Link::new(set_up.rtt_ms, set_up.jitter_ms, set_up.up, set_up.down),
         around,
         pair,
-        origins: Origins::default(),
+        origins: Origins::new(set_up.caches),
+        kept: BTreeMap::new(),
         exchanges: BTreeMap::new(),
         owners: BTreeMap::new(),
         callouts: BTreeMap::new(),
@@ -225,7 +240,8 @@ impl World {
         self.done.simulated_ms = self.now_ms() - began_ms;
         for (vm, counts) in &self.reached {
             match (vm.place, counts.as_slice()) {
-                (REMOTE_BUNDLING, [ready, awaited, deltas, asked_again]) => {
+                (REMOTE_BUNDLING, [ready, awaited, deltas, asked_again, bypassed]) => {
+                    self.done.bypassed += bypassed;
                     self.done.from_flights += ready + awaited;
                     self.done.deltas += deltas;
                     self.done.asked_again += asked_again;
@@ -234,6 +250,8 @@ impl World {
                 _ => {}
             }
         }
+        let cache = &self.pair.cache;
+        self.done.from_cache = [cache.hits, cache.revalidated, cache.validated_before, cache.spares];
         self.judge_end()
     }
 
@@ -276,6 +294,7 @@ impl World {
                     self.respond(exchange, GROUND_HEADERS, piece);
                 }
             }
+            Event::FromCache { exchange, piece } => self.reach_client(exchange, piece),
             Event::Fetched { vm, owner, token, answer } => {
                 if let Some(vm) = self.pair.vms.get_mut(&vm) {
                     vm.answered(owner, token, answer);
@@ -401,9 +420,52 @@ impl World {
 
     /// A client's request.
     fn ask(&mut self, client: u8, url: &Url, referer: Option<&Url>) {
-        let (fields, cookie) = browser::request(client, url, referer);
-        let asked = Asked { client, url: url.clone(), cookie, at_ms: self.now_ms(), is_forged: false };
+        let (mut fields, cookie) = browser::request(client, url, referer);
+        let wants = self.wants(client, url, &mut fields);
+        let asked = Asked { client, url: url.clone(), cookie, at_ms: self.now_ms(), is_forged: false, wants };
         self.send(asked, fields);
+    }
+
+    /// Draws the part of a response that a client wants, and adds the fields that say so.
+    fn wants(&self, client: u8, url: &Url, fields: &mut Vec<Field>) -> Wants {
+        if !self.set_up.caches {
+            return Wants::Whole;
+        }
+        for (_, cookie) in fields.iter_mut().filter(|(name, _)| name == b"cookie") {
+            cookie.extend_from_slice(b"; theme=dark; last=7");
+        }
+        match self.draw(99) {
+            0 => self.write_something(fields),
+            1 => fields.extend([pair("connection", "upgrade"), pair("upgrade", "websocket")]),
+            2 => fields.push(pair("x-long", &"token ".repeat(2_000))),
+            3 => fields.push(pair("sec-purpose", "prefetch")),
+            4 => fields.push(pair("origin", "http://s1.test")),
+            5 => fields.push(pair("authorization", "Basic YTpi")),
+            _ => {}
+        }
+        match (self.draw(11), self.kept.get(&(client, url.clone()))) {
+            (0..=3, Some((tag, body))) => {
+                fields.push((b"if-none-match".to_vec(), tag.clone()));
+                Wants::Other(body.clone())
+            }
+            (4, _) if matches!(url.path, Path::Object(_)) => {
+                let first = usize::try_from(self.draw(150)).unwrap_or(0);
+                fields.push(pair("range", &format!("bytes={first}-{}", first + 39)));
+                Wants::Part(first..first + 40)
+            }
+            (5, _) => {
+                fields.push(pair("cache-control", "no-cache"));
+                Wants::Whole
+            }
+            _ => Wants::Whole,
+        }
+    }
+
+    /// Makes a request one with a body. Its bytes pass unread, so it has none here.
+    fn write_something(&self, fields: &mut Vec<Field>) {
+        fields.retain(|(name, _)| name != b":method");
+        fields.insert(0, pair(":method", "POST"));
+        fields.push(pair("content-length", if self.draw(1) > 0 { "9" } else { "90000" }));
     }
 
     fn send(&mut self, asked: Asked, fields: Vec<Field>) {
@@ -417,7 +479,10 @@ impl World {
         let able = self.set_up.remote;
         for (fields, url) in browser::forged(client, able.bundling, able.headers) {
             let cookie = browser::cookie_of(&fields);
-            self.send(Asked { client, url, cookie, at_ms: self.now_ms(), is_forged: true }, fields);
+            self.send(
+                Asked { client, url, cookie, at_ms: self.now_ms(), is_forged: true, wants: Wants::Whole },
+                fields,
+            );
         }
     }
 
@@ -501,7 +566,8 @@ impl World {
     }
 
     /// A client has its response, or a part of one.
-    pub(crate) fn received(&mut self, asked: &Asked, status: u16, fields: &[Field], body: &[u8], is_whole: bool) {
+    pub(crate) fn received(&mut self, asked: &Asked, response: &Received<'_>) {
+        let Received { status, fields, body, is_whole, is_stale } = *response;
         self.done.responses += 1;
         if asked.is_forged {
             return;
@@ -510,7 +576,13 @@ impl World {
         for byte in body.iter().chain(&status.to_le_bytes()) {
             self.done.received = (self.done.received ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
-        if !is_whole || status != 200 {
+        let is_wanted = match (&asked.wants, status) {
+            // Another 404 is an error on the way.
+            (_, 404) => asked.url.is_missing() && field(fields, "content-type").is_some(),
+            (_, 200) | (Wants::Part(_), 206) | (Wants::Other(_), 304) => true,
+            _ => false,
+        };
+        if !is_whole || !is_wanted {
             self.done.failed += 1;
             if is_undisturbed {
                 let what = format!("{asked:?}: status {status}, {} bytes, whole: {is_whole}", body.len());
@@ -523,11 +595,16 @@ impl World {
             moment_ms: (4 * self.set_up.rtt_ms).max(1000),
             // The remote takes one round trip of a parcel for granted.
             uncertain_ms: self.set_up.rtt_ms + self.stepped_ms,
+            is_stale,
         };
-        if let Err(broken) = browser::judge_response(asked, fields, body, &self.origins, when, self.now_ms()) {
+        if let Err(broken) = browser::judge_response(asked, response, &self.origins, when, self.now_ms()) {
             self.broken = Some(broken);
         }
-        for url in objects(&asked.url) {
+        if let (200, Some(tag), true) = (status, field(fields, "etag"), self.set_up.caches) {
+            self.kept.insert((asked.client, asked.url.clone()), (tag.to_vec(), body.to_vec()));
+        }
+        let more = if self.set_up.caches { loaded(&asked.url) } else { Vec::new() };
+        for url in objects(&asked.url).into_iter().chain(more) {
             // A browser loads an image at once, or once its reader scrolls to it.
             let delay_ms = if self.draw(7) > 0 { self.draw(60) } else { self.draw(40_000) };
             if self.draw(9) > 0 {
@@ -580,8 +657,8 @@ impl World {
     fn count(&mut self, vm: VmKey) {
         let Some(module) = self.pair.vms.get(&vm) else { return };
         let names: &[&str] = match vm.place {
-            REMOTE_BUNDLING => &REACHED[..4],
-            REMOTE_HEADERS => &REACHED[4..],
+            REMOTE_BUNDLING => &REACHED[..5],
+            REMOTE_HEADERS => &REACHED[5..],
             _ => &[],
         };
         let reached = names.iter().map(|name| module.count(name)).collect();
@@ -590,11 +667,12 @@ impl World {
 }
 
 /// Counters of the remote that show that a run reaches something: objects from flights, twice, pages as differences, pages
-/// that were requested again, and requests with compressed headers.
-const REACHED: [&str; 5] = [
+/// that were requested again, requests past the cache, and requests with compressed headers.
+const REACHED: [&str; 6] = [
     "longhaul_bundling_answered_total_reason_ready",
     "longhaul_bundling_answered_total_reason_awaited",
     "longhaul_bundling_deltas_total",
     "longhaul_bundling_base_lost_total",
+    "longhaul_bundling_bypassed_total",
     "longhaul_header_compression_packed_total",
 ];

@@ -9,13 +9,15 @@
 //! | `LONGHAUL_SEED` | this seed |
 //! | `LONGHAUL_RUNS` | so many seeds from 0 on |
 //! | `LONGHAUL_SECONDS` | other seeds each time, for so long |
+//!
+//! `LONGHAUL_TRIES` bounds the runs that the search for the shortest orders takes. With 0, a broken law is reported at once.
 
 use std::fmt::Debug;
 use std::ops::Range;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Runs that shrinking may take.
-const TRIES: usize = 1000;
+const TRIES: u64 = 1000;
 
 /// The weights of the kinds of orders in one run.
 #[derive(Debug)]
@@ -107,7 +109,8 @@ pub fn judged<O: Clone + Debug, D, B: Breach>(
         Err(broken) => broken,
     };
     let law = broken.law().to_owned();
-    let shortest = shrink(orders, TRIES, |fewer| match run(fewer) {
+    let tries = usize::try_from(variable("LONGHAUL_TRIES").unwrap_or(TRIES)).unwrap_or(usize::MAX);
+    let shortest = shrink(orders, tries, |fewer| match run(fewer) {
         Err(other) if other.law() == law => {
             broken = other;
             true
