@@ -19,6 +19,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
             nothing_encrypted(&places, draft),
             no_page_changes(&places, draft),
             no_client_comes(&places, draft),
+            ports_of_nobody(&places, draft),
         ]
         .into_iter()
         .flatten(),
@@ -39,6 +40,29 @@ fn prefetch_without_cache(places: &Places<'_>, draft: &Draft) -> Option<Problem>
         .and(places.of(&["cache"]), "is off, or belongs to another proxy")
         .help("set `cache.dir`, or write `prefetch: false`")
     })
+}
+
+/// Other ports cross a pipe, and packet rules alone lead them there.
+fn ports_of_nobody(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
+    let (listen, role) = (draft.listen.as_ref()?, draft.role.as_ref()?);
+    let wanted = places.written("listen", "tcp") && places.text(&["listen", "tcp"]).is_none_or(|text| text != "off");
+    let place = places.of(&["listen", "tcp"]);
+    match role {
+        Role::Edge if wanted => Some(
+            Problem::warning(
+                "`listen.tcp` has no effect at this box",
+                place,
+                "an edge has no pipe to carry other ports",
+            )
+            .help("remove it: other ports of clients go to their servers without this box"),
+        ),
+        Role::Remote(_) if wanted && listen.intercept == Intercept::None => Some(
+            Problem::warning("`listen.tcp` has no effect without packet rules", place, "no such connection comes here")
+                .and(places.of(&["listen", "intercept"]), "clients come by DNS alone")
+                .help("write `intercept: redirect` where this box is the clients' gateway, or remove `tcp`"),
+        ),
+        Role::Edge | Role::Remote(_) | Role::Ground(_) => None,
+    }
 }
 
 /// A remote resolves the name of its ground, and origins only with `when_down: direct`.

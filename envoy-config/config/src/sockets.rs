@@ -88,6 +88,13 @@ impl Sockets {
         Self { first: any(Ipv4Addr::UNSPECIFIED.into()), more: vec![any(Ipv6Addr::UNSPECIFIED.into())] }
     }
 
+    /// Returns the same addresses with another port.
+    #[must_use]
+    pub(crate) fn at_port(&self, port: u16) -> Self {
+        let moved = |socket: SocketAddr| SocketAddr::new(socket.ip(), port);
+        Self { first: moved(self.first), more: self.more.iter().copied().map(moved).collect() }
+    }
+
     /// Returns the first socket in the file.
     pub fn first(&self) -> SocketAddr {
         self.first

@@ -118,6 +118,12 @@ pub(crate) const KEYS: &[Key] = &[
         "the sockets for DNS, over UDP and TCP. `auto`: port 53 of every address. If another program has it at some address, as systemd-resolved has it at 127.0.0.53, the addresses where it is free. `0.0.0.0` and `[::]` each serve both families",
     ),
     key(
+        "listen.tcp",
+        Form("`auto`, `all`, a list of ports, `off`"),
+        Is("off"),
+        "remote: other TCP ports of clients that cross the pipe, to the address that the client dialled ([how](PAIR.md#other-tcp-ports)). `auto`: ssh (22), mail (110, 143, 465, 587, 993, 995) and chat (5222, 5223, 5228); `longhaul pair init` writes it. `upstream.ports` of the ground must list them. Never 25. The listener has port 4170",
+    ),
+    key(
         "listen.metrics",
         Form("`ADDRESS:PORT`, `off`"),
         Is("127.0.0.1:9153"),

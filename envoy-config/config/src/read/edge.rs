@@ -11,11 +11,13 @@ use crate::keys::{self, DefaultValue};
 use crate::names::HostName;
 use crate::reader::{Reader, Section, Setting};
 use crate::settings::{
-    DrainTimes, EngineWish, Fill, Intercept, Link, Listen, PageListen, Price, Proxy, RoleName, Upstream, Workers,
+    DialledPorts, DrainTimes, EngineWish, Fill, Intercept, Link, Listen, OtherPorts, PageListen, Price, Proxy,
+    RoleName, Upstream, Workers,
 };
 use crate::sockets::Sockets;
 use crate::yaml::NodeValue;
 
+use super::ports;
 use super::sockets::{sockets, sockets_or_off};
 
 /// The most addresses of CoreDNS's `forward` plugin.
@@ -209,9 +211,13 @@ pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
             &[("redirect", Intercept::Redirect), ("tproxy", Intercept::Tproxy), ("none", Intercept::None)],
         )
     });
+    let dialled = reader.optional(&section, "tcp", ports::dialled);
     let (dns, dns_is_auto) = dns?;
+    let (http, intercept, dialled) = (http?, intercept?, dialled?);
+    let dialled = dialled.filter(|_| intercept != Intercept::None);
     Some(Listen {
-        http: http?,
+        tcp: dialled.map(|dialled| OtherPorts { dialled, sockets: http.at_port(DialledPorts::LISTENER) }),
+        http,
         tls: tls?,
         dns,
         dns_is_auto,
@@ -219,7 +225,7 @@ pub(super) fn listen(reader: &mut Reader, top: &Section<'_>) -> Option<Listen> {
         status: status?,
         health: health?,
         image_metrics: image_metrics?,
-        intercept: intercept?,
+        intercept,
     })
 }
 

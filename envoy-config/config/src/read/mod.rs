@@ -13,6 +13,7 @@ mod other_end;
 mod page;
 mod peer;
 mod pem;
+mod ports;
 mod shape;
 mod sockets;
 mod split;

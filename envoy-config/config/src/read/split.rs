@@ -117,7 +117,7 @@ const NOT_HERE: &[(RoleName, &str, &[&str], &str)] = &[
     (RoleName::Remote, "tls", &[], "TLS passes through this end"),
     (RoleName::Remote, "proxy", &["secure_names"], "TLS passes through this end"),
     (RoleName::Remote, "upstream", &["ports", "allow_private", "deny", "map"], "the ground connects to origins"),
-    (RoleName::Ground, "listen", &["http", "tls", "dns", "intercept"], "clients are at the remote"),
+    (RoleName::Ground, "listen", &["http", "tls", "dns", "tcp", "intercept"], "clients are at the remote"),
     (RoleName::Ground, "dns", OF_CLIENTS_DNS, "clients query the remote"),
     (RoleName::Ground, "tls", &[], "TLS passes through the pair"),
     (RoleName::Ground, "proxy", &[], "clients are at the remote"),
@@ -167,10 +167,12 @@ pub(super) fn refuse_what_is_not_here(reader: &mut Reader, top: &Section<'_>, ki
     }
 }
 
-/// Returns the sockets of a ground: the pipe, on which requests arrive, and its own pages.
+/// Returns the sockets of a role. Those of a ground are the pipe, on which requests arrive, and its own pages. An edge
+/// has no pipe for other ports.
 pub(super) fn listen_of(role: &Role, listen: Listen) -> Listen {
     match role {
-        Role::Edge | Role::Remote(_) => listen,
+        Role::Edge => Listen { tcp: None, ..listen },
+        Role::Remote(_) => listen,
         Role::Ground(ground) => Listen {
             http: Sockets::from(ground.listen),
             tls: None,
@@ -181,6 +183,7 @@ pub(super) fn listen_of(role: &Role, listen: Listen) -> Listen {
             health: listen.health,
             image_metrics: listen.image_metrics,
             intercept: Intercept::None,
+            tcp: None,
         },
     }
 }

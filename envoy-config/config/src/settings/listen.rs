@@ -69,6 +69,46 @@ pub struct Listen {
     pub image_metrics: Option<SocketAddr>,
     /// The way in which packets for other addresses reach this box.
     pub intercept: Intercept,
+    /// The other TCP ports of a remote that cross the pipe. None: `off`, or no packet of a client is intercepted.
+    pub tcp: Option<OtherPorts>,
+}
+
+/// The TCP ports beside web and DNS whose connections cross the pipe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherPorts {
+    /// The ports that clients dial.
+    pub dialled: DialledPorts,
+    /// The sockets of the listener that packet rules lead these connections to.
+    pub sockets: Sockets,
+}
+
+/// The ports that clients dial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DialledPorts {
+    /// Every one, but for those that other rules take and [`DialledPorts::NEVER`].
+    All,
+    /// These ones, at least one.
+    Listed(BTreeSet<u16>),
+}
+
+impl DialledPorts {
+    /// The ports of `auto`: ssh, mail and chat. Servers of these protocols speak first, or their clients wait for several
+    /// round trips.
+    pub const AUTO: [u16; 10] = [22, 110, 143, 465, 587, 993, 995, 5222, 5223, 5228];
+    /// SMTP between servers. Spam of one client would be held against the ground's address, which all share.
+    pub const NEVER: u16 = 25;
+    /// The ports that other listeners take: DNS, http and TLS.
+    pub const TAKEN: [u16; 3] = [53, 80, 443];
+    /// The port of the listener, which the packet rules and the listener must both know.
+    pub(crate) const LISTENER: u16 = 4170;
+
+    /// Returns true if clients' connections to this port cross the pipe.
+    pub fn has(&self, port: u16) -> bool {
+        match self {
+            Self::All => port != Self::NEVER && !Self::TAKEN.contains(&port),
+            Self::Listed(listed) => listed.contains(&port),
+        }
+    }
 }
 
 /// The socket of the metrics or of the status page.
@@ -114,7 +154,9 @@ impl Listen {
 
     /// Returns every socket, with the key of its group.
     pub fn sockets(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> + '_ {
-        let clients = [("http", Some(&self.http)), ("tls", self.tls.as_ref()), ("dns", self.dns.as_ref())];
+        let tcp = self.tcp.as_ref().map(|tcp| &tcp.sockets);
+        let clients =
+            [("http", Some(&self.http)), ("tls", self.tls.as_ref()), ("dns", self.dns.as_ref()), ("tcp", tcp)];
         let clients = clients.into_iter().filter_map(|(key, sockets)| Some((key, sockets?)));
         let page = |listen: Option<PageListen>| listen.map(|page| page.socket);
         let own = [
@@ -145,7 +187,15 @@ impl Listen {
     #[must_use]
     pub fn without_ipv6_wildcards(&self) -> Self {
         let left = |sockets: &Option<Sockets>| sockets.as_ref().map(Sockets::without_ipv6_wildcard);
-        Self { http: self.http.without_ipv6_wildcard(), tls: left(&self.tls), dns: left(&self.dns), ..self.clone() }
+        let tcp = self.tcp.clone();
+        let tcp = tcp.map(|tcp| OtherPorts { sockets: tcp.sockets.without_ipv6_wildcard(), ..tcp });
+        Self {
+            http: self.http.without_ipv6_wildcard(),
+            tls: left(&self.tls),
+            dns: left(&self.dns),
+            tcp,
+            ..self.clone()
+        }
     }
 }
 
