@@ -31,6 +31,8 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/objects_route.yaml", include_str!("../templates/part/objects_route.yaml.j2")),
     ("part/parents.yaml", include_str!("../templates/part/parents.yaml.j2")),
     ("part/other_end.yaml", include_str!("../templates/part/other_end.yaml.j2")),
+    ("part/other_ports_clusters.yaml", include_str!("../templates/part/other_ports_clusters.yaml.j2")),
+    ("part/other_ports_listener.yaml", include_str!("../templates/part/other_ports_listener.yaml.j2")),
     ("part/outcome.yaml", include_str!("../templates/part/outcome.yaml.j2")),
     ("part/pipe_routes.yaml", include_str!("../templates/part/pipe_routes.yaml.j2")),
     ("part/remote_inner.yaml", include_str!("../templates/part/remote_inner.yaml.j2")),

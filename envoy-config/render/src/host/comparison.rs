@@ -8,6 +8,7 @@ use longhaul_config::Share;
 use longhaul_config::share::{BUCKETS, Group, NFLOG_GROUP, SEED};
 
 use super::listener::Listener;
+use super::other_ports::OtherPortRules;
 
 /// The packets of each direction of a connection that are copied. A handshake and a first request with its response have
 /// fewer.
@@ -17,14 +18,16 @@ const HEADERS: u8 = 128;
 /// The families of addresses, as nft writes them.
 const FAMILIES: [&str; 2] = ["ip", "ip6"];
 
-/// Returns the rules that leave packets of the direct group alone, from any of these ports of other hosts.
-pub(super) fn pass(share: Share, web: &[Listener]) -> String {
+/// Returns the rules that leave packets of the direct group alone, to any of these ports of other hosts.
+pub(super) fn pass(share: Share, web: &[Listener], others: Option<&OtherPortRules>) -> String {
     const WHY: &str = "\t\t# `compare`: these clients pass untouched\n";
-    let rule = |family: &str| {
-        let ports = ports(web, family, |listener| listener.from)?;
-        Some(format!("\t\ttcp dport {ports} {} accept\n", of_group(family, "saddr", share.hashes(Group::Direct))))
+    let rules = |family: &'static str| {
+        let group = of_group(family, "saddr", share.hashes(Group::Direct));
+        let dialled = ports(web, family, |listener| listener.from).into_iter();
+        let dialled = dialled.chain(others.map(|others| others.dialled.clone()));
+        dialled.map(move |ports| format!("\t\ttcp dport {ports} {group} accept\n"))
     };
-    std::iter::once(WHY.to_owned()).chain(FAMILIES.into_iter().filter_map(rule)).collect()
+    std::iter::once(WHY.to_owned()).chain(FAMILIES.into_iter().flat_map(rules)).collect()
 }
 
 /// Returns the rules that let QUIC of the direct group pass.

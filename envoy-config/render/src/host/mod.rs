@@ -9,6 +9,7 @@ mod link_device;
 mod listener;
 mod machine;
 mod nft;
+mod other_ports;
 mod plan;
 mod queue;
 mod routes;

@@ -10,6 +10,7 @@ use longhaul_derive::offers_http3;
 use super::comparison;
 use super::listener::Listener;
 use super::machine::Machine;
+use super::other_ports::{self, OtherPortRules};
 
 /// The table that holds all rules of Longhaul. Deleting it removes them.
 pub const TABLE: &str = "inet longhaul";
@@ -21,12 +22,14 @@ const PASSES: u32 = 0x10_4b;
 /// The order of the chain that counts arrivals: behind the chains of every firewall.
 const LAST: i32 = 1000;
 
-/// A port of other hosts whose packets are led to a listener. Two counters of the table tell whether they arrive:
-/// `to_PORT` counts those that are led there, and `at_PORT` those that got past every other firewall.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Ports of other hosts whose packets are led to a listener. Two counters of the table tell whether they arrive:
+/// `to_NAME` counts those that are led there, and `at_NAME` those that got past every other firewall.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counted {
-    /// The port of other hosts.
-    pub from: u16,
+    /// The name of the counters: the port, or `tcp` for the ports of `listen.tcp`.
+    pub name: String,
+    /// The ports of other hosts, at least one. Of `listen.tcp: all` these are some that clients use.
+    pub from: Vec<u16>,
     /// The port of the listener.
     pub to: u16,
     /// True if UDP is led there, too.
@@ -37,13 +40,21 @@ pub struct Counted {
 #[must_use]
 pub fn counted(settings: &Settings) -> Vec<Counted> {
     let listen = &settings.listen;
-    let of = |from, sockets: &Option<Sockets>| {
-        sockets.as_ref().map(|sockets| Counted { from, to: sockets.port(), udp: from == 53 })
+    let of = |from: u16, sockets: &Option<Sockets>| {
+        let to = sockets.as_ref()?.port();
+        Some(Counted { name: from.to_string(), from: vec![from], to, udp: from == 53 })
     };
     if listen.intercept == Intercept::None {
         return Vec::new();
     }
-    [of(80, &Some(listen.http.clone())), of(443, &listen.tls), of(53, &listen.dns)].into_iter().flatten().collect()
+    let others = listen.tcp.as_ref().map(|tcp| Counted {
+        name: other_ports::COUNTER.to_owned(),
+        from: other_ports::some(&tcp.dialled),
+        to: tcp.sockets.port(),
+        udp: false,
+    });
+    let web = [of(80, &Some(listen.http.clone())), of(443, &listen.tls), of(53, &listen.dns)];
+    web.into_iter().chain([others]).flatten().collect()
 }
 
 /// Returns the rule set for the clients of `machine`. Loading it again replaces it.
@@ -62,15 +73,29 @@ pub(super) fn rules(settings: &Settings, machine: &Machine) -> String {
     let dns: Vec<Listener> = listen.dns.iter().map(|sockets| Listener::new(53, sockets)).collect();
     // No packet of a client passes without interception, and `check` refuses `compare` there.
     let share = settings.compare.filter(|_| listen.intercept != Intercept::None);
-    let pass = share.map(|share| comparison::pass(share, &web)).unwrap_or_default();
+    let others = listen.tcp.as_ref().map(OtherPortRules::new);
+    let pass = share.map(|share| comparison::pass(share, &web, others.as_ref())).unwrap_or_default();
+    let led = |way: &dyn Fn(&OtherPortRules) -> String| others.as_ref().map(way).unwrap_or_default();
     match listen.intercept {
         Intercept::None => {}
         Intercept::Redirect => {
             let listeners = [&web[..], &dns[..]].concat();
-            chain(intercept(clients, "nat", "dstnat", &own(&listeners), &(pass + &redirects(&listeners))));
+            chain(intercept(
+                clients,
+                "nat",
+                "dstnat",
+                &own(&listeners),
+                &(pass + &redirects(&listeners) + &led(&OtherPortRules::redirects)),
+            ));
         }
         Intercept::Tproxy => {
-            chain(intercept(clients, "filter", "mangle", "", &tproxies(&web, &pass)));
+            chain(intercept(
+                clients,
+                "filter",
+                "mangle",
+                "",
+                &(tproxies(&web, &pass) + &led(&|rules| rules.tproxies(MARK))),
+            ));
             // CoreDNS's sockets are not transparent, so DNS is always redirected.
             if !dns.is_empty() {
                 chain(
@@ -94,23 +119,28 @@ pub(super) fn rules(settings: &Settings, machine: &Machine) -> String {
     }
     chain(guard(settings, &machine.clients_and(&["lo"])));
     if !counted.is_empty() {
-        chain(arrived(clients, &counted));
+        chain(arrived(clients, &counted, listen.intercept));
     }
     out.push_str("}\n");
     out
 }
 
 fn counters(counted: &[Counted]) -> String {
-    let pair = |one: &Counted| format!("\tcounter to_{0} {{ }}\n\tcounter at_{0} {{ }}\n", one.from);
+    let pair = |one: &Counted| format!("\tcounter to_{0} {{ }}\n\tcounter at_{0} {{ }}\n", one.name);
     counted.iter().map(pair).collect()
 }
 
 /// Returns the chain that counts what arrives at the listeners. It decides nothing. A packet under TPROXY has the port of
 /// the other host there.
-fn arrived(clients: &str, counted: &[Counted]) -> String {
+fn arrived(clients: &str, counted: &[Counted], intercept: Intercept) -> String {
     let rule = |one: &Counted| {
-        let ports = if one.from == one.to { one.to.to_string() } else { format!("{{ {}, {} }}", one.from, one.to) };
-        let of = |protocol| format!("\t\tct state new {protocol} dport {ports} counter name at_{}\n", one.from);
+        let ports = match (one.name == other_ports::COUNTER, intercept) {
+            // This machine may have an ssh server of its own.
+            (true, Intercept::Tproxy) => format!("{} fib daddr type != local", other_ports::set(&one.from)),
+            (false, _) if !one.from.contains(&one.to) => other_ports::set(&[&one.from[..], &[one.to]].concat()),
+            (true, Intercept::Redirect | Intercept::None) | (false, _) => one.to.to_string(),
+        };
+        let of = |protocol| format!("\t\tct state new {protocol} dport {ports} counter name at_{}\n", one.name);
         of("tcp") + &if one.udp { of("udp") } else { String::new() }
     };
     format!(
@@ -237,7 +267,8 @@ fn guard(settings: &Settings, inside: &str) -> String {
     let port = |sockets: &Sockets| sockets.port().to_string();
     let lookups = settings.encrypted_lookups().map(|lookups| lookups.transports).unwrap_or_default();
     let encrypted = |udp| lookups.iter().filter(move |one| one.is_udp() == udp).map(|one| one.port().to_string());
-    let tcp: Vec<String> = listen.web().chain(&listen.dns).map(port).chain(encrypted(false)).collect();
+    let others = listen.tcp.iter().map(|tcp| &tcp.sockets);
+    let tcp: Vec<String> = listen.web().chain(&listen.dns).chain(others).map(port).chain(encrypted(false)).collect();
     let quic = listen.tls.as_ref().filter(|_| offers_http3(settings));
     let udp: Vec<String> = listen.dns.iter().chain(quic).map(port).chain(encrypted(true)).collect();
     let udp = if udp.is_empty() { String::new() } else { format!("\t\tudp dport {{ {} }} reject\n", udp.join(", ")) };

@@ -1,6 +1,7 @@
 //! The values that templates use. Every decision is made here, so a template only places values.
 
 mod challenges;
+mod other_ports;
 pub(super) mod pair;
 mod parents;
 pub(crate) mod share;
@@ -26,6 +27,7 @@ use super::filters::{self, Positions};
 use super::guard::Guard;
 use super::images::{self, Images};
 use super::objects::Objects;
+use other_ports::OtherPortsListener;
 use pair::Pair;
 use parents::Parents;
 use share::Share;
@@ -57,6 +59,8 @@ pub(super) struct View {
     admin: String,
     /// The listener for http.
     http: Bound,
+    /// The listener for other TCP ports.
+    other_ports: Option<OtherPortsListener>,
     /// True if clients' packets for other addresses reach the listeners. The kernel then knows the original
     /// destination.
     intercepts: bool,
@@ -275,6 +279,7 @@ impl View {
     pub(super) fn new(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Result<Self, RenderError> {
         let certificates = tls::certificates(settings, artifacts);
         let tls = settings.listen.tls.as_ref().map(|sockets| TlsListener::new(sockets.into(), settings, &certificates));
+        let guard = Guard::new(settings, &artifacts.local_addresses);
         let heap = &derived.capacity.heap;
         let resolvers = upstream::resolvers(settings, artifacts);
         let filters = filters::positions(settings, derived, artifacts)?;
@@ -291,6 +296,7 @@ impl View {
             cdn_id: cdn_id(settings, artifacts),
             admin: artifacts.admin.display().to_string(),
             http: Bound::from(&settings.listen.http),
+            other_ports: settings.listen.tcp.as_ref().map(|tcp| OtherPortsListener::new(tcp, &guard)),
             intercepts: settings.listen.intercept != Intercept::None,
             transparent: settings.listen.intercept == Intercept::Tproxy,
             tls,
@@ -311,7 +317,7 @@ impl View {
             named_in_header: NAMED_IN_HEADER,
             not_public: NOT_PUBLIC,
             without_host: WITHOUT_HOST,
-            guard: Guard::new(settings, &artifacts.local_addresses),
+            guard,
             resolvers: resolvers.iter().copied().map(Socket::from).collect(),
             dns_cache: upstream::dns_cache_name(&resolvers),
             mapped: upstream::mapped(settings),
