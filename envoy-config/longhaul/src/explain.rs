@@ -8,6 +8,7 @@ mod delta;
 mod fetch;
 mod images;
 mod name;
+mod port;
 mod transcript;
 
 use std::cell::RefCell;
@@ -27,6 +28,7 @@ pub(crate) use self::delta::DeltaFate;
 pub(crate) use self::fetch::Fetcher;
 pub(crate) use self::images::ImageFate;
 pub(crate) use self::name::{explain_name, source_of};
+pub(crate) use self::port::explain_port;
 pub(crate) use self::transcript::{Response, Transcript};
 
 use longhaul_config::{Host, Settings};

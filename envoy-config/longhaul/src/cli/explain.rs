@@ -12,7 +12,8 @@ use url::Url;
 
 use super::{ConfigFile, Outcome, fail, load_or_refuse, print};
 use crate::explain::{
-    Count, Explanation, Fetcher, PageFate, Question, Response, Transcript, UrlFate, explain, explain_name, source_of,
+    Count, Explanation, Fetcher, PageFate, Question, Response, Transcript, UrlFate, explain, explain_name,
+    explain_port, source_of,
 };
 use crate::run::{local_addresses, trusted_ca};
 use crate::terminal::width;
@@ -21,7 +22,7 @@ use crate::terminal::width;
 pub(super) struct Arguments {
     #[command(flatten)]
     config: ConfigFile,
-    /// The page's own URL
+    /// The page's own URL; or tcp://HOST:PORT, for a connection to another port
     #[arg(long, value_name = "URL", required_unless_present = "name", default_value = "", hide_default_value = true)]
     url: String,
     /// A DNS name: asks the running box if it is steered, and why not
@@ -54,6 +55,9 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
             Ok(fate) => print(&fate.to_string()),
             Err(error) => fail(&error),
         };
+    }
+    if let Some(fate) = explain_port(&loaded.settings, &arguments.url) {
+        return if arguments.json { print_json(&fate.trim_end()) } else { print(&fate) };
     }
     let derived = derive(&loaded.settings, &HostFacts::of_this_machine());
     let (url, response) = match page(arguments, &loaded.settings) {

@@ -92,21 +92,21 @@ impl Watch {
     }
 
     fn counts(&self, rules: &Ruleset) -> Counts {
-        let of = |way: &str, port: &Counted| rules.counted(&format!("{way}_{}", port.from)).unwrap_or(0);
-        self.ports.iter().map(|port| (port.from, (of("to", port), of("at", port)))).collect()
+        let of = |way: &str, port: &Counted| rules.counted(&format!("{way}_{}", port.name)).unwrap_or(0);
+        self.ports.iter().map(|port| (port.to, (of("to", port), of("at", port)))).collect()
     }
 
     fn faults(&self, rules: &Ruleset, lost: &BTreeMap<u16, u64>) -> Vec<HostFault> {
         if !rules.has_ours() {
             return vec![HostFault::Gone { cure: self.again() }];
         }
-        let lost_ports: Vec<&Counted> = self.ports.iter().filter(|port| lost.contains_key(&port.from)).collect();
+        let lost_ports: Vec<&Counted> = self.ports.iter().filter(|port| lost.contains_key(&port.to)).collect();
         let mut faults = Vec::new();
         if !lost_ports.is_empty() {
             let by = dropped(rules, &self.clients, &lost_ports);
             faults.push(HostFault::Dropped {
                 packets: lost.values().sum(),
-                ports: listed(lost_ports.iter().map(|port| port.from)),
+                ports: listed(lost_ports.iter().flat_map(|port| port.from.iter().copied())),
                 by: by.first().map(|(by, _)| by.name()),
                 cure: let_in(rules, &self.clients, &self.ports, by.first().map(|(by, _)| by)),
             });
@@ -176,11 +176,11 @@ fn warnings_of(rules: &Ruleset, clients: &str, ports: &[Counted]) -> Vec<String>
     let redirected = redirected(rules, clients, &all);
     let mut warnings = Vec::new();
     if let Some((by, _)) = dropped.first() {
-        let ports = listed(dropped.iter().map(|(_, port)| *port));
+        let dialled = listed(dropped.iter().map(|(_, port)| *port));
         warnings.push(format!(
-            "the chain `{}` drops packets of clients to port {ports}; let them in: {}",
+            "the chain `{}` drops packets of clients to port {dialled}; let them in: {}",
             by.name(),
-            let_in(rules, clients, &all.into_iter().copied().collect::<Vec<_>>(), Some(by))
+            let_in(rules, clients, ports, Some(by))
         ));
     }
     if let Some((by, _)) = redirected.first() {
@@ -196,28 +196,31 @@ fn warnings_of(rules: &Ruleset, clients: &str, ports: &[Counted]) -> Vec<String>
 
 /// Returns the chains that drop packets to the listeners, with the port of other hosts.
 fn dropped(rules: &Ruleset, clients: &str, ports: &[&Counted]) -> Vec<(Foreign, u16)> {
-    foreign(clients, ports, |interface, protocol, port| {
-        rules.dropped_by(&Packet { interface, protocol, port: port.to, is_local: true })
+    foreign(clients, ports, |interface, protocol, _, port| {
+        rules.dropped_by(&Packet { interface, protocol, port, is_local: true })
     })
 }
 
 /// Returns the chains that take packets of clients first, with the port of other hosts.
 fn redirected(rules: &Ruleset, clients: &str, ports: &[&Counted]) -> Vec<(Foreign, u16)> {
-    foreign(clients, ports, |interface, protocol, port| {
-        rules.redirected_by(&Packet { interface, protocol, port: port.from, is_local: false })
+    foreign(clients, ports, |interface, protocol, port, _| {
+        rules.redirected_by(&Packet { interface, protocol, port, is_local: false })
     })
 }
 
-/// Returns the chains that `find` names for a packet of any interface, with the port of other hosts.
+/// Returns the chains that `find` names for a packet of any interface, with the port of other hosts. It gets that port and
+/// the one of the listener.
 fn foreign(
     clients: &str,
     ports: &[&Counted],
-    find: impl Fn(&str, &'static str, &Counted) -> Option<Foreign>,
+    find: impl Fn(&str, &'static str, u16, u16) -> Option<Foreign>,
 ) -> Vec<(Foreign, u16)> {
     let protocols = |port: &Counted| if port.udp { ["tcp", "udp"].as_slice() } else { ["tcp"].as_slice() };
-    let each = ports.iter().flat_map(|port| protocols(port).iter().map(move |protocol| (*protocol, *port)));
-    let by = |protocol, port| names(clients).find_map(|interface| find(interface, protocol, port));
-    each.filter_map(|(protocol, port)| Some((by(protocol, port)?, port.from))).collect()
+    let each = ports.iter().flat_map(|port| {
+        protocols(port).iter().flat_map(|protocol| port.from.iter().map(|from| (*protocol, *from, port.to)))
+    });
+    let by = |protocol, from, to| names(clients).find_map(|interface| find(interface, protocol, from, to));
+    each.filter_map(|(protocol, from, to)| Some((by(protocol, from, to)?, from))).collect()
 }
 
 fn listed(ports: impl IntoIterator<Item = u16>) -> String {
@@ -348,7 +351,7 @@ mod tests {
             {"rule": {"family": "inet", "table": "filter", "chain": "input", "handle": 2, "expr": [{"match": {"op": "==", "left": {"meta": {"key": "iifname"}}, "right": "lan0"}}, {"accept": null}]}}
         ]}"#;
         let rules = Ruleset::parse(json).unwrap();
-        let ports = [Counted { from: 53, to: 53, udp: true }];
+        let ports = [Counted { name: "53".to_owned(), from: vec![53], to: 53, udp: true }];
         assert!(warnings_of(&rules, "lan0", &ports).is_empty());
         let [warning] = &warnings_of(&rules, "lan0:lan0.20", &ports)[..] else { panic!("one warning") };
         assert!(warning.contains("iifname '{ lan0, lan0.20 }' tcp dport '{ 53 }' accept"), "{warning}");

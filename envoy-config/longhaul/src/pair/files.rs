@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use longhaul_config::{Host, HostName, HostPort};
+use longhaul_config::{DialledPorts, Host, HostName, HostPort};
 
 /// The authority's certificate, which each end has.
 pub(super) const AUTHORITY: &str = "pair-ca.pem";
@@ -39,7 +39,8 @@ pub(crate) struct Site {
 /// Returns the ground's `longhaul.yaml`.
 pub(super) fn ground(at: &HostPort, remote: &HostName, site: &Site) -> String {
     let mut text = head("The ground of a pair: the end on the wired side of the link.", "ground", &site.link);
-    upstream(&mut text, site);
+    let ports: Vec<String> = [80, 443].iter().chain(&DialledPorts::AUTO).map(u16::to_string).collect();
+    upstream(&mut text, site, &format!(", ports: [{}]", ports.join(", ")));
     let listen = if at.port == DEFAULT_PORT { String::new() } else { format!("listen: \"0.0.0.0:{}\", ", at.port) };
     let _ = writeln!(text, "split: {{ peer: [{remote}], {listen}{} }}", credentials(GROUND));
     text
@@ -50,8 +51,9 @@ pub(super) fn remote(name: &HostName, ground: &HostPort, site: &Site) -> String 
     let mut text = head("The remote of a pair: the end beside the clients.", "remote", &site.link);
     let _ = writeln!(text, "proxy: {{ addresses: [{}] }}   # where clients meet this box", empty_or(site.clients));
     if matches!(ground.host, Host::Name(_)) {
-        upstream(&mut text, site);
+        upstream(&mut text, site, "");
     }
+    text.push_str("listen: { tcp: auto }   # ssh, mail and chat cross the link here, too\n");
     let _ = writeln!(text, "split: {{ peer: \"{ground}\", {} }}", credentials(name.as_str()));
     text
 }
@@ -63,8 +65,8 @@ fn head(title: &str, role: &str, link: &LinkText) -> String {
     )
 }
 
-fn upstream(text: &mut String, site: &Site) {
-    let _ = writeln!(text, "upstream: {{ resolvers: [{}] }}", empty_or(site.resolver));
+fn upstream(text: &mut String, site: &Site, more: &str) {
+    let _ = writeln!(text, "upstream: {{ resolvers: [{}]{more} }}", empty_or(site.resolver));
 }
 
 fn empty_or(address: Option<IpAddr>) -> String {

@@ -139,6 +139,8 @@ const PAIRS: &[(&str, &str)] = &[
     ("remote over a tunnel", "peer: 'ground.test:8443', transport: h3"),
     ("ground over a tunnel", "peer: [ship.test], transport: h3"),
     ("remote with shares", "peer: '198.51.100.40:8443'"),
+    ("remote with other ports", "peer: '198.51.100.40:8443'"),
+    ("remote with other ports by tproxy", "peer: 'ground.test:8443', transport: h3, when_down: direct"),
     ("ground with shares", "peer: [ship.test]"),
     ("ground with shares", "peer: [ship.test, ferry.test, 'spiffe://fleet.test/barge/7'], transport: h3"),
 ];
@@ -153,6 +155,11 @@ const SHARED: &str = "rtt: 600ms, down: 20mbit, up: 5mbit, fill: auto";
 fn both_ends_of_a_pair_are_valid() {
     let Some(envoy) = binary() else { return };
     for (end, split) in PAIRS {
+        let (end, listen) = match end.split_once(" with other ports") {
+            Some((role, "")) => (role, "listen: { tcp: auto }\n"),
+            Some((role, _)) => (role, "listen: { tcp: all, intercept: tproxy }\n"),
+            None => (*end, ""),
+        };
         let links = [(" on LTE", LTE), (" over a tunnel", TUNNEL), (" with shares", SHARED), ("", SATELLITE)];
         let on = |(suffix, link)| end.strip_suffix(suffix).map(|role| (role, link));
         let (role, link) = links.into_iter().find_map(on).unwrap();
@@ -162,7 +169,7 @@ fn both_ends_of_a_pair_are_valid() {
         trust.write(&config.folder.path().join("pair-ca.pem"));
         let proxy = if role == "remote" { "proxy: { addresses: [198.51.100.12] }\n" } else { "" };
         let yaml = format!(
-            "role: {role}\nlink: {{ {link} }}\n{proxy}upstream: {{ resolvers: [192.0.2.53] }}\n\
+            "role: {role}\nlink: {{ {link} }}\n{proxy}{listen}upstream: {{ resolvers: [192.0.2.53] }}\n\
              split: {{ cert: pair.pem, key: pair.key, ca: pair-ca.pem, {split} }}\n"
         );
         let artifacts = Artifacts { resolver: Some(([127, 0, 0, 1], 8153).into()), ..config.artifacts() };

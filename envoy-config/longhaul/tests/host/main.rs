@@ -120,6 +120,45 @@ fn tproxy_marks_what_it_takes_and_keeps_it_here() {
 }
 
 #[test]
+fn other_ports_are_taken_but_for_private_destinations_and_those_of_this_host() {
+    let pem = |suffix: &str| format!("{}/tests/config/files/pep.{suffix}", env!("CARGO_MANIFEST_DIR"));
+    for (intercept, tcp, dialled, took) in [
+        ("redirect", "[22, 993]", "{ 22, 993 }", "redirect to :4170"),
+        ("redirect", "all", "!= { 25, 53, 80, 443 }", "redirect to :4170"),
+        ("tproxy", "[22, 993]", "{ 22, 993 }", "tproxy ip6 to :4170 meta mark set 0x0000104a accept"),
+    ] {
+        let config = format!(
+            "role: remote\nlink: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\nproxy: {{ addresses: [198.51.100.12] }}\n\
+             listen: {{ tcp: {tcp}, intercept: {intercept} }}\ncompare: 1%\n\
+             split: {{ peer: \"198.51.100.40:8443\", cert: {0}, key: {1}, ca: {0} }}\n",
+            pem("pem"),
+            pem("key")
+        );
+        let script = "longhaul --apply > /dev/null; nft list table inet longhaul; echo =====";
+        let Some(text) = on_a_host(&config, script) else { return };
+        let at = |rule: &str| text.find(rule).unwrap_or_else(|| panic!("no rule `{rule}`:\n{text}"));
+        let taken = at(&format!("tcp dport {dialled} counter name \"to_tcp\" {took}"));
+        // A range of each family, from the table of special addresses.
+        for (family, range) in [("ip", "10.0.0.0/8, "), ("ip6", "fc00::/7, ")] {
+            let private = at(&format!("tcp dport {dialled} {family} daddr {{ "));
+            let rule = text[private..].lines().next().unwrap();
+            assert!(rule.contains(range) && rule.ends_with("} accept"), "{rule}");
+            assert!(at("fib daddr type local accept") < private && private < taken, "{text}");
+        }
+        assert!(at(&format!("tcp dport {dialled} jhash ip saddr mod 100 seed 0x104a 0-0 accept")) < taken, "{text}");
+        let arrived = match intercept {
+            "tproxy" => "ct state new tcp dport { 22, 993 } fib daddr type != local counter name \"at_tcp\"",
+            _ => "ct state new tcp dport 4170 counter name \"at_tcp\"",
+        };
+        at(arrived);
+        let guarded = text.lines().find(|line| line.contains("reject with tcp reset")).unwrap();
+        assert!(guarded.contains("4170"), "strangers reach the listener: {guarded}");
+    }
+    let Some(text) = on_a_host(CONFIG, "longhaul --apply > /dev/null; nft list table inet longhaul") else { return };
+    assert!(!text.contains("4170") && !text.contains("to_tcp"), "{text}");
+}
+
+#[test]
 fn a_share_of_the_clients_passes_before_any_listener_and_both_groups_are_copied() {
     let accounting = "/proc/sys/net/netfilter/nf_conntrack_acct";
     for intercept in ["redirect", "tproxy"] {

@@ -40,6 +40,8 @@ pub(super) struct Request {
     /// How longhaul-objects served it. None if it did not.
     #[serde(serialize_with = "label")]
     pub cache: Option<Outcome>,
+    /// True if this box tried the destination itself, because the ground did not take the connection (`listen.tcp`).
+    pub past_pipe: bool,
     /// The response flags of Envoy, `-` for none.
     pub flags: String,
     /// The reason for the status, in Envoy's words.
@@ -99,6 +101,8 @@ struct Fields {
     #[serde(default)]
     bytes_in: u64,
     tls_failure: Option<String>,
+    #[serde(default)]
+    attempts: u32,
     moved: Option<String>,
     #[serde(default)]
     left: String,
@@ -152,6 +156,7 @@ impl Request {
             from_cache: cache.is_some_and(Outcome::is_from_store)
                 || fields.flags.split(',').any(|flag| flag == FROM_CACHE),
             cache,
+            past_pipe: fields.attempts > 1,
             flags: fields.flags,
             details: visible(&fields.details),
             page,

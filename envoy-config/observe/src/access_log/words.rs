@@ -56,6 +56,12 @@ const FLAGS: &[(&str, &str)] = &[
 /// The flag of a connection that the client closed.
 const CLIENT_CLOSED: &str = "DC";
 
+/// The flag of a connection whose first attempt failed, if the second one did not.
+const FIRST_ATTEMPT_FAILED: &str = "UF";
+
+/// Envoy's words for a connection that the guard of the ground refused.
+const REFUSED_BY_GROUND: &str = "tunnel_response:403";
+
 /// The policies of the guard (`templates/ecds_guard.yaml.j2`) in words.
 const GUARD: &[(&str, &str)] = &[
     ("own_address", "an address of this host"),
@@ -139,13 +145,19 @@ impl Request {
         if self.bytes == 0 && self.bytes_up > 0 && !self.has_failed() {
             return format!("no byte came back for {} up", bytes(self.bytes_up));
         }
-        format!("passed unread: {} down, {} up", bytes(self.bytes), bytes(self.bytes_up))
+        let past = match self.failure.as_deref() {
+            _ if !self.past_pipe => "",
+            Some(REFUSED_BY_GROUND) => " past the pipe, because the ground refused it",
+            _ => " past the pipe, because the ground did not take it",
+        };
+        format!("passed unread{past}: {} down, {} up", bytes(self.bytes), bytes(self.bytes_up))
     }
 
     /// Returns the reason for a failure in words, with Envoy's own behind it.
     fn failure(&self) -> Option<String> {
-        // Most connections end when the client closes them.
-        if self.hop == Hop::Tunnel && self.flags == CLIENT_CLOSED && !self.has_failed() {
+        // Most connections end when the client closes them. The flag of a first attempt stays after the second one.
+        let is_none = self.flags == CLIENT_CLOSED || (self.past_pipe && self.flags == FIRST_ATTEMPT_FAILED);
+        if self.hop == Hop::Tunnel && is_none && !self.has_failed() {
             return None;
         }
         let policy = self.details.split_once("denied_matched_policy[").and_then(|(_, rest)| rest.split(']').next());
@@ -200,6 +212,24 @@ fn rate(bytes: u64, ms: u64) -> String {
 mod tests {
     use super::super::request::tests::{line, request};
     use super::*;
+
+    #[test]
+    fn a_connection_past_the_pipe_says_why() {
+        let words = |more: &str, flags: &str| {
+            let line =
+                line(more).replace("edge_http", "tunnel").replace(r#""flags":"-""#, &format!(r#""flags":"{flags}""#));
+            Request::parse(&line).unwrap().words(500)
+        };
+        assert_eq!(words(r#""attempts":1,"#, "-"), "passed unread: 4 KiB down, 0 B up");
+        let second = |response: u16, flags| {
+            words(&format!(r#""attempts":2,"tls_failure":"tunnel_response:{response}","#), flags)
+        };
+        let past = "passed unread past the pipe, because the ground";
+        assert_eq!(second(403, "UF"), format!("{past} refused it: 4 KiB down, 0 B up"));
+        assert_eq!(second(503, "UF"), format!("{past} did not take it: 4 KiB down, 0 B up"));
+        let neither = second(503, "UF,URX");
+        assert!(neither.starts_with("the connection to the origin failed and all retries failed"), "{neither}");
+    }
 
     #[test]
     fn a_slow_request_names_the_part_that_took_the_time() {

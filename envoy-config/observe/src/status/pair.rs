@@ -14,10 +14,33 @@ pub(super) struct PairStatus {
     pub pipe: u64,
     /// Connections for clients' bytes that are open and unused. None at a ground, which does not count them separately.
     pub warm: Option<u64>,
+    /// Connections of clients to other TCP ports. None without `listen.tcp`.
+    pub other_ports: Option<OtherPortCounts>,
     /// Bytes of headers before compression, and after.
     pub headers: Packed,
     /// Objects that were sent before a request. None if `page.bundle` is off.
     pub bundled: Option<Bundled>,
+}
+
+/// Connections of clients to other TCP ports (`listen.tcp`).
+#[derive(Debug, Serialize)]
+pub(super) struct OtherPortCounts {
+    /// All of them.
+    pub connections: u64,
+    /// Those that this box tried itself, because the ground did not take them.
+    pub direct: u64,
+}
+
+impl OtherPortCounts {
+    fn of(scrape: &Scrape) -> Option<Self> {
+        // Envoy has no counter of a listener before its first connection, but those of a cluster at once.
+        const DIRECT: &str = "envoy_cluster_upstream_cx_total";
+        let clusters = scrape.values(DIRECT, "envoy_cluster_name");
+        clusters.into_iter().find(|(name, _)| name == "dialled").map(|(_, direct)| Self {
+            connections: scrape.sum_of("envoy_tcp_downstream_cx_total", "envoy_tcp_prefix", "other_ports"),
+            direct,
+        })
+    }
 }
 
 /// The sizes of header fields.
@@ -67,6 +90,7 @@ impl PairStatus {
             up,
             pipe,
             warm,
+            other_ports: OtherPortCounts::of(scrape),
             headers: Packed {
                 plain_bytes,
                 packed_bytes,
@@ -99,13 +123,23 @@ longhaul_header_compression_packed_bytes_total{} 50
         let pair = PairStatus::of("remote", &Scrape::parse(REMOTE)).unwrap();
         assert_eq!((pair.up, pair.pipe, pair.warm), (true, 2, Some(32)));
         assert_eq!(pair.headers.ratio, Some(0.05));
-        assert!(pair.bundled.is_none());
+        assert!(pair.bundled.is_none() && pair.other_ports.is_none());
         let away = REMOTE.replace(
             "membership_healthy{envoy_cluster_name=\"pipe\"} 1",
             "membership_healthy{envoy_cluster_name=\"pipe\"} 0",
         );
         assert!(!PairStatus::of("remote", &Scrape::parse(&away)).unwrap().up);
         assert!(PairStatus::of("edge", &Scrape::parse(REMOTE)).is_none());
+    }
+
+    #[test]
+    fn a_remote_tells_other_ports_over_the_pipe_from_those_past_it() {
+        let counts = "envoy_tcp_downstream_cx_total{envoy_tcp_prefix=\"other_ports\"} 12\n\
+                      envoy_tcp_downstream_cx_total{envoy_tcp_prefix=\"tls\"} 7\n\
+                      envoy_cluster_upstream_cx_total{envoy_cluster_name=\"dialled\"} 2\n";
+        let ports =
+            PairStatus::of("remote", &Scrape::parse(&format!("{REMOTE}{counts}"))).unwrap().other_ports.unwrap();
+        assert_eq!((ports.connections, ports.direct), (12, 2));
     }
 
     #[test]

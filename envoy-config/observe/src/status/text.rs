@@ -117,10 +117,12 @@ fn pair(status: &Status) -> Vec<Row> {
     };
     let headers = &pair.headers;
     let ratio = headers.ratio.map(|ratio| format!(" ({:.0} %)", ratio * 100.0)).unwrap_or_default();
-    let mut rows = vec![
-        row("link", &open),
-        row("headers", &format!("{} to {} bytes{ratio}", headers.plain_bytes, headers.packed_bytes)),
-    ];
+    let mut rows = vec![row("link", &open)];
+    if let Some(ports) = &pair.other_ports {
+        let words = format!("{} connections, {} of them past the pipe", ports.connections, ports.direct);
+        rows.push(row("other ports", &words));
+    }
+    rows.push(row("headers", &format!("{} to {} bytes{ratio}", headers.plain_bytes, headers.packed_bytes)));
     if let Some(bundled) = &pair.bundled {
         let objects = match bundled.named {
             None => format!("{} requests served with objects that came ahead", bundled.objects),

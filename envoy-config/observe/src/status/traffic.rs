@@ -100,7 +100,7 @@ pub(super) struct UpstreamCounts {
 
 /// The chains of clients' connections that pass unread, by `envoy_tcp_prefix`. The others carry the same bytes one hop
 /// further, or belong to the pair: warm connections, the pipe, lookups.
-const PASSED_THROUGH: [&str; 5] = ["tls", "nameless", "pass_through", "original_destination", "other"];
+const PASSED_THROUGH: [&str; 6] = ["tls", "nameless", "pass_through", "original_destination", "other", "other_ports"];
 
 impl Traffic {
     /// Reads the counters of a box with `role`.
@@ -219,6 +219,6 @@ mod tests {
         };
         assert_eq!(of(&["tls", "naming", "hold", "warm", "hold_pipe", "dns"]), 1, "at a remote");
         assert_eq!(of(&["pass_through", "bytes", "introduced", "shared", "dns"]), 1, "at a ground");
-        assert_eq!(of(&PASSED_THROUGH), 5);
+        assert_eq!(of(&PASSED_THROUGH), 6);
     }
 }

@@ -2,8 +2,8 @@
 
 use longhaul_config::units::show_duration;
 use longhaul_config::{
-    Cache, Ground, HostPort, Images, Log, LogWish, LoggedClients, LookupTransport, NotEncrypted, PeerName, Remote,
-    Role, Settings, WhenDown,
+    Cache, DialledPorts, Ground, HostPort, Images, Log, LogWish, LoggedClients, LookupTransport, NotEncrypted,
+    OtherPorts, PeerName, Remote, Role, Settings, WhenDown,
 };
 use longhaul_derive::{Capacity, Carrier, Derived, ImagesChoice, Warm};
 
@@ -70,6 +70,18 @@ fn kept_open(warm: Warm) -> String {
     }
 }
 
+/// The TCP ports beside web and DNS.
+fn other_ports(settings: &Settings) -> String {
+    let Some(OtherPorts { dialled, .. }) = &settings.listen.tcp else { return String::new() };
+    let ports = match dialled {
+        DialledPorts::All => format!("all other TCP ports but {}", DialledPorts::NEVER),
+        DialledPorts::Listed(listed) => {
+            format!("TCP ports {}", listed.iter().map(u16::to_string).collect::<Vec<_>>().join(", "))
+        }
+    };
+    format!("  {ports} cross the pipe, too, if `upstream.ports` of the ground lists them\n")
+}
+
 fn past_it(remote: &Remote) -> &'static str {
     match remote.when_down {
         WhenDown::Error => "",
@@ -84,7 +96,7 @@ pub(super) fn pair(settings: &Settings, derived: &Derived) -> String {
         Role::Remote(remote) => {
             let warm = derived.warm.map(kept_open).unwrap_or_default();
             let ground = format!("pair: {}, {warm}", grounds(&remote.grounds));
-            [&ground, past_it(remote)].concat()
+            [&ground, other_ports(settings).as_str(), past_it(remote)].concat()
         }
         Role::Ground(ground) => [remotes(ground), memory(settings, ground)].concat(),
     }

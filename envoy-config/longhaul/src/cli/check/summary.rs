@@ -67,10 +67,11 @@ fn opens(settings: &Settings) -> String {
     let shown = |sockets: &Option<Sockets>| sockets.as_ref().map(ToString::to_string);
     let (http, split) =
         if settings.role.meets_clients() { (Some(&listen.http), None) } else { (None, Some(&listen.http)) };
-    let sockets: [(&str, Option<String>); 7] = [
+    let sockets: [(&str, Option<String>); 8] = [
         ("http", http.map(ToString::to_string)),
         ("tls", shown(&listen.tls)),
         ("dns", shown(&listen.dns)),
+        ("tcp", listen.tcp.as_ref().map(|tcp| tcp.sockets.to_string())),
         ("split", split.map(ToString::to_string)),
         ("metrics", listen.metrics.map(|metrics| metrics.socket.to_string())),
         ("status", listen.status.map(|status| status.socket.to_string())),
