@@ -171,7 +171,7 @@ build-origins: | $(DIST)
 
 .PHONY: build-h3get
 build-h3get: | $(DIST)
-	@$(STEP) "Building the QUIC clients of the tests" "10 s" $(call GO_BUILD,integration/origins) -o ../../$(DIST)/ ./h3get ./doq
+	@$(STEP) "Building the QUIC clients and the ssh server of the tests" "10 s" $(call GO_BUILD,integration/origins) -o ../../$(DIST)/ ./h3get ./doq ./sshd
 
 # ------------------------------------------------------------------------------------------------------------ run
 

@@ -226,12 +226,15 @@ def write_pair(
     page: dict[str, Any] | None = None,
     compress: dict[str, Any] | None = None,
     older: Collection[str] = (),
+    tcp: str | Sequence[int] | None = None,
+    ground_ports: Sequence[int] = (),
     **split: Any,
 ) -> Files:
     """Writes the files of both ends. The remote resolves the names of `steered` at once. `page` is that section of both
     files. `compress` is that of the ground. `split` changes keys of the remote. `ground_packs` is the ground's own
     `pack_headers`, and `others` are further remotes that it accepts. The roles in `older` run an earlier version, which
-    refuses keys that it does not know."""
+    refuses keys that it does not know. `tcp` is `listen.tcp` of the remote, which then serves both families, and
+    `ground_ports` are further ports that the ground lists."""
     homes = {role: folder / role for role in ("remote", "ground")}
     for home in homes.values():
         home.mkdir(parents=True, exist_ok=True)
@@ -241,12 +244,16 @@ def write_pair(
     far_link, near_link = (known if role in older else link for role in ("ground", "remote"))
     far_config = ground_config(homes["ground"], ends, ground_identity, far_link, **split) | both
     far_config |= {"compress": compress} if compress else {}
+    far_config["upstream"] |= {"ports": [80, 443, *ground_ports]} if ground_ports else {}
     for key in ("ground_packs", "others"):
         split.pop(key, None)
     near_config = remote_config(ends, remote_identity, near_link, **split) | both
     # A list without a name is refused.
     near_config |= {} if steered else {"dns": {}}
     near_config |= {"cache": None} if "remote" in older else {}
+    if tcp:
+        families = {key: [f"0.0.0.0:{port}", f"[::]:{port}"] for key, port in (("http", 80), ("tls", 443), ("dns", 53))}
+        near_config["listen"] |= {**families, "tcp": tcp}
     return Files(
         write_config(homes["remote"], near_config, steered), write_config(homes["ground"], far_config), remote_identity
     )

@@ -2,7 +2,7 @@
 
 Each end runs in a process of its own, in its own namespace, and needs the standard library alone:
 
-    python tunnel_ends.py serve ADDRESS CERT KEY LOG     ports 80 and 443, TLS where the first byte says so
+    python tunnel_ends.py serve ADDRESS BANNER CERT KEY LOG [PORT...]     TLS where the first byte says so
     python tunnel_ends.py ask JSON                       one exchange; prints what came and how it ended, as JSON
 
 The first line of a client begins with a byte that is no HTTP, and names what the server does:
@@ -265,9 +265,12 @@ def serve_banner(sock: socket.socket) -> None:
     sock.close()
 
 
-def listen(address: str, port: int, handle: Any) -> None:
-    """Accepts connections for ever."""
-    listener = socket.create_server((address, port), backlog=512)
+def listen(address: str, port: int, handle: Any, congestion: str | None) -> None:
+    """Accepts connections for ever, with this congestion control."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.create_server((address, port), family=family, backlog=512)
+    if congestion:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
 
     def accept() -> None:
         while True:
@@ -277,13 +280,13 @@ def listen(address: str, port: int, handle: Any) -> None:
     threading.Thread(target=accept, daemon=True).start()
 
 
-def serve_for_ever(address: str, banner: str, cert: str, key: str, log: str) -> None:
+def serve_for_ever(options: argparse.Namespace) -> None:
     """The server, on two addresses."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(cert, key)
-    for port in (80, 443):
-        listen(address, port, lambda sock: serve(sock, context, log))
-        listen(banner, port, serve_banner)
+    context.load_cert_chain(options.cert, options.key)
+    for port in options.ports:
+        listen(options.address, port, lambda sock: serve(sock, context, options.log), options.congestion)
+        listen(options.banner, port, serve_banner, options.congestion)
     print("ready", flush=True)
     threading.Event().wait()
 
@@ -300,14 +303,15 @@ def connect(ask: dict[str, Any]) -> Plain:
 
 
 def ask_download(channel: Plain, ask: dict[str, Any]) -> dict[str, Any]:
-    """A download: the number of right bytes, and the end."""
+    """A download: the number of right bytes, the seconds to the last one, and the end."""
     channel.send(MARK + f"{ask['end']} {ask['size']}\n".encode(), fin=ask.get("fin", False))
     if isinstance(channel, Tls):
         channel.ends_at_close_notify = ask.get("ends_at_close_notify", False)
-    got, right = 0, True
+    got, right, last_s = 0, True, None
     try:
         while True:
             data = channel.read()
+            last_s = time.monotonic() - ask["began"]
             position = 0
             while position < len(data):
                 part = piece(got + position, min(65536, len(data) - position))
@@ -315,7 +319,8 @@ def ask_download(channel: Plain, ask: dict[str, Any]) -> dict[str, Any]:
                 position += len(part)
             got += len(data)
     except Ended as ended:
-        return {"bytes": got, "right": right, "end": ended.how, "told": getattr(channel, "told", None)}
+        seen = {"bytes": got, "right": right, "end": ended.how, "told": getattr(channel, "told", None)}
+        return seen | {"last_s": last_s}
 
 
 def ask_half(channel: Plain, ask: dict[str, Any]) -> dict[str, Any]:
@@ -425,7 +430,7 @@ def ask(ask: dict[str, Any]) -> dict[str, Any]:
     do = {"download": ask_download, "half": ask_half, "reset": ask_reset, "idle": ask_idle, "ws_end": ask_websocket_end}
     began = time.monotonic()
     try:
-        answer = do[ask["do"]](connect(ask), ask)
+        answer = do[ask["do"]](connect(ask), ask | {"began": began})
     except Ended as ended:
         answer = {"end": ended.how, "at": "handshake"}
     except OSError as problem:
@@ -440,10 +445,12 @@ def main() -> None:
     server = commands.add_parser("serve")
     for name in ("address", "banner", "cert", "key", "log"):
         server.add_argument(name)
+    server.add_argument("--congestion")
+    server.add_argument("ports", type=int, nargs="*", default=[80, 443])
     commands.add_parser("ask").add_argument("ask", type=json.loads)
     options = parser.parse_args()
     if options.command == "serve":
-        serve_for_ever(options.address, options.banner, options.cert, options.key, options.log)
+        serve_for_ever(options)
     print(json.dumps(ask(options.ask)))
     sys.stdout.flush()
 

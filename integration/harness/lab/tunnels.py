@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.boxes.pair import FAIR, REDIRECTS, Ends, pair
+from harness.boxes.pair import FAIR, REDIRECTS, Ends, Pair, pair
 from harness.boxes.pep import Pep, gateway_config, write_config
+from harness.host.artifacts import built
 from harness.host.processes import Child
 from harness.net.authority import Authority
+from harness.net.namespaces import Namespace
 from harness.net.topology import CLIENT_DEVICE, RESOLVER
 from harness.origins.program import Origins, Site
 
@@ -44,6 +46,8 @@ class TunnelBed:
     """Lines of JSON: what the server saw of uploads and WebSockets."""
     boxes: dict[str, Pep]
     """Longhaul on each box, by the box's role."""
+    pair: Pair | None = None
+    """Both ends of a pair."""
 
     def start(self, **ask: Any) -> subprocess.Popen[str]:
         """Starts a client. `finish` returns its result."""
@@ -77,24 +81,49 @@ class TunnelBed:
 
 @contextmanager
 def tunnel_bed(
-    folder: Path, way: str, profile: str = "maritime", *, link: dict[str, str] | None = None, **sections: Any
+    folder: Path,
+    way: str,
+    profile: str = "maritime",
+    *,
+    link: dict[str, str] | None = None,
+    served: Sequence[int] = (),
+    prepare: Callable[[Line], None] | None = None,
+    congestion: str | None = None,
+    **sections: Any,
 ) -> Iterator[TunnelBed]:
-    """Sets up the bed. `sections` replace sections of each box's file. `link` changes the emulated link."""
+    """Sets up the bed. `sections` replace sections of each box's file. `link` changes the emulated link. With `tcp`,
+    the rules of `longhaul host` lead clients' traffic to a remote. The server has the ports of `served`, too, and
+    `congestion` is its congestion control. `prepare` changes the namespaces before anything runs in them."""
     assert way in WAYS, way
     authority = Authority(folder)
     site = Site(dns=[f"{RESOLVER}:53"], records={NAME: [SERVER], UNDERSCORED: [SERVER]})
     with ExitStack() as stack:
         line = stack.enter_context(Line(folder, profile, seed=1, changes=link))
+        if prepare:
+            prepare(line)
         stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
         log = folder / "server.jsonl"
         key = authority.issue("server.example.org")
         server = line.internet.inside(
-            [sys.executable, "-S", "-E", ENDS, "serve", SERVER, SPEAKS_FIRST, key.cert, key.key, log]
+            [
+                sys.executable,
+                "-S",
+                "-E",
+                ENDS,
+                "serve",
+                SERVER,
+                SPEAKS_FIRST,
+                key.cert,
+                key.key,
+                log,
+                *map(str, (80, 443, *served)),
+                *(["--congestion", congestion] if congestion else []),
+            ]
         )
         child = Child(server, folder / "server.log")
         stack.callback(child.stop)
         child.wait_for_output("ready")
-        boxes = {}
+        boxes, both = {}, None
         setting = links.link(profile).setting
         if way == "edge":
             config = gateway_config(folder, None, link=setting, dns={}, **sections)
@@ -105,10 +134,18 @@ def tunnel_bed(
             boxes = {"edge": pep}
         elif way != "direct":
             both = stack.enter_context(_pair(folder, line, FAIR | setting, sections))
-            stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
+            if "tcp" in sections:
+                apply_rules(line.near, both.remote.config, folder / "host.json")
+            else:
+                stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
             boxes = {"remote": both.remote, "ground": both.ground}
             both.until_piped()
-        yield TunnelBed(line, way, links.link(profile).rtt_ms / 1000, log, boxes)
+        yield TunnelBed(line, way, links.link(profile).rtt_ms / 1000, log, boxes, both)
+
+
+def apply_rules(near: Namespace, config: Path, record: Path) -> None:
+    """Applies the packet rules of `longhaul host` to the remote's host. They end with its namespace."""
+    near.run(built("longhaul"), "host", config, "--clients", NEAR_DEVICE, "--apply", "--record", record)
 
 
 def _pair(folder: Path, line: Line, setting: dict[str, str], sections: dict[str, Any]) -> Any:
