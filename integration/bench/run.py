@@ -85,6 +85,10 @@ BENCHES = {
         "(root) clients that share a ship's link with downloads of others, beside a pair without shares",
         "integration/bench", "neighbours.py", (sys.executable, "neighbours.py"),
     ),
+    "groups": Bench(
+        "(root) groups of clients on a ship's link, and TCP ports beside the web on a satellite link",
+        "integration/bench", "groups.py", (sys.executable, "groups.py"),
+    ),
     "objects": Bench(
         "the cache, beside an edge without one",
         "integration/bench", "objects.py", (sys.executable, "objects.py"),
