@@ -4,14 +4,15 @@ Each end runs in a process of its own, in its own namespace, and needs the stand
 
     python light_clients.py serve CERT KEY ADDRESS..   ports 80 and 443 of each address
     python light_clients.py load JSON                  does what the list says, side by side; prints a list of results
-    python light_clients.py received ADDRESS           prints the bytes that the server has read from each client's uploads
+    python light_clients.py received ADDRESS           prints the bytes that the server has read from each client
 
 The server responds to `GET /BYTES/..` with so many bytes, which do not shrink. `?type=` is their type. To
-`POST /CLIENT/..`, it reads the body and responds with its length. A path that ends in `/close` ends the connection behind the response.
+`POST /CLIENT/..`, it reads the body and responds with its length. A path that ends in `/close` ends the connection
+behind the response.
 
 A client does one of these:
 
-    bulk    several downloads or uploads at a time, for some seconds: the bytes of downloads after the first `skip_s` seconds
+    bulk    several downloads or uploads at a time, for some seconds: the bytes of downloads after `skip_s` seconds
     page    a document, then its objects on up to six connections to each host: the seconds, and true if all were whole
     get     requests one after the other on new connections: the seconds of each
     idle    downloads that the client leaves unread
@@ -373,7 +374,7 @@ def main() -> None:
     if options.command == "serve":
         serve(options.cert, options.key, options.addresses)
     if options.command == "received":
-        with urllib.request.urlopen(f"http://{options.address}/received") as response:  # noqa: S310 - http
+        with urllib.request.urlopen(f"http://{options.address}/received") as response:
             print(response.read().decode())
         return
     print(json.dumps(load(options.jobs)), flush=True)

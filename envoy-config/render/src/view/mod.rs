@@ -61,6 +61,8 @@ pub(super) struct View {
     http: Bound,
     /// The listener for other TCP ports.
     other_ports: Option<OtherPortsListener>,
+    /// The window of each connection in the hops between the listeners of a remote and the pipe, in bytes.
+    hop_window: u32,
     /// True if clients' packets for other addresses reach the listeners. The kernel then knows the original
     /// destination.
     intercepts: bool,
@@ -296,6 +298,7 @@ impl View {
             cdn_id: cdn_id(settings, artifacts),
             admin: artifacts.admin.display().to_string(),
             http: Bound::from(&settings.listen.http),
+            hop_window: share::HOP_WINDOW,
             other_ports: settings.listen.tcp.as_ref().map(|tcp| OtherPortsListener::new(tcp, &guard)),
             intercepts: settings.listen.intercept != Intercept::None,
             transparent: settings.listen.intercept == Intercept::Tproxy,

@@ -25,9 +25,9 @@ const SUBSCRIBER: &str = "^(?:((?:[0-9a-f]+:){4}).*|([0-9a-f:]*?::(?:[0-9a-f]+:)
 /// The type of the PROXY protocol's field that has the name of a remote. It is one of those for use between two programs
 /// (PROXY protocol, section 2.2, `PP2_TYPE_MIN_CUSTOM`).
 const REMOTE_TLV: u8 = 0xea;
-/// The window of a stream in the hop of a remote, in bytes. It is HTTP/2's default, and Envoy's least. So bytes that wait for
+/// The window of a stream in the hops of a remote, in bytes. It is HTTP/2's default, and Envoy's least. So bytes that wait for
 /// their share wait at the client.
-const HOP_WINDOW: u32 = 65_535;
+pub(super) const HOP_WINDOW: u32 = 65_535;
 /// The metadata in which Envoy's listener filter puts that field.
 const REMOTE_IN_METADATA: &str = "%DYNAMIC_METADATA(envoy.filters.listener.proxy_protocol:remote)%";
 
@@ -63,7 +63,6 @@ pub(super) struct Share {
     remote_passed: String,
     /// The clusters that pass it on.
     remote_passed_by: [&'static str; 3],
-    hop_window: u32,
     /// The Unix socket of the question whether the ground reads the names.
     names_socket: String,
     /// The Unix socket between the hop of a ground that shares the link and the hops behind it.
@@ -136,7 +135,6 @@ impl Share {
             remote_passed: format!(", pass_through_tlvs: {{ match_type: INCLUDE, tlv_type: [{REMOTE_TLV}] }}"),
             remote_passed_by: ["introduced", "share", "share_late"],
             bucket,
-            hop_window: HOP_WINDOW,
             names_socket: names_socket(&artifacts.admin).display().to_string(),
             socket: artifacts.admin.with_file_name("shared.sock").display().to_string(),
         })
