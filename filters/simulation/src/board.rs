@@ -19,8 +19,10 @@ const CLIENT_BYTES: usize = 96_000;
 /// The bytes of everything else: flights of all clients, lessons, and names of objects that a remote has. Five
 /// clients hold up to 403,000 bytes of flights. Runs of 60 seeds held 228,527 at most (2026-11-28).
 const OTHER_BYTES: usize = 460_000;
-/// The bytes of the names of objects, and of empty places among them.
-const NAMES_BYTES: usize = 4 << 10;
+/// The bytes of a place for an object beside the object: its line of the list (24 bytes of a name, a place, a size), and the
+/// name of its value, which an empty place has, too. A shelf of 1 MiB holds about 250 of the origins' objects, and at most
+/// 2048 (`limits::SHELF_OBJECTS`).
+const PLACE_BYTES: usize = 48;
 
 /// The board and the clock of an end.
 #[derive(Debug)]
@@ -40,6 +42,8 @@ pub(crate) struct EndBoard {
 #[derive(Debug, Default)]
 struct Held {
     objects: usize,
+    /// Places for objects.
+    places: usize,
     bases: usize,
     others: usize,
     /// The flights of clients that share a list.
@@ -108,7 +112,7 @@ impl EndBoard {
         }
         let held = self.held.borrow();
         let rows = [
-            (held.objects, self.store_bytes.saturating_add(NAMES_BYTES), "of objects"),
+            (held.objects, self.store_bytes.saturating_add(held.places * PLACE_BYTES), "of objects"),
             (held.bases, BASES_BYTES, "of bases"),
             (held.others, OTHER_BYTES, "of others"),
         ];
@@ -153,6 +157,9 @@ impl Held {
             _ => &mut self.others,
         };
         *sum = sum.saturating_add(after).saturating_sub(before);
+        if kind == "object" {
+            self.places = (self.places + usize::from(before == 0)).saturating_sub(usize::from(after == 0));
+        }
         if let "flight" | "log" = kind {
             let list = rest.split('/').next().unwrap_or_default();
             let of_client = self.clients.entry(list.to_owned()).or_default();
