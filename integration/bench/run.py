@@ -86,7 +86,7 @@ BENCHES = {
         "integration/bench", "neighbours.py", (sys.executable, "neighbours.py"),
     ),
     "groups": Bench(
-        "(root) groups of clients on a ship's link, and TCP ports beside the web on a satellite link",
+        "(root) groups of clients on a ship's link: weights, quotas, the bill; and TCP ports beside the web",
         "integration/bench", "groups.py", (sys.executable, "groups.py"),
     ),
     "objects": Bench(

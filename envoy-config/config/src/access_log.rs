@@ -18,6 +18,8 @@ pub struct Log {
     pub size: Bytes,
     /// The form of clients' addresses.
     pub clients: LoggedClients,
+    /// True if the bytes of each client and site are written down.
+    pub who: bool,
 }
 
 /// The value of `log.access`.

@@ -132,6 +132,9 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
         }
     }
     images_without_cache(&places, draft, problems);
+    if let (Some(link), Some(clients)) = (&draft.link, &draft.clients) {
+        pair::weights_of_nothing(&places, link, clients, problems);
+    }
     if let Some(role) = &draft.role {
         pair::check(&places, role, draft.link.as_ref(), draft.upstream.as_ref(), draft.proxy.as_ref(), problems);
     }

@@ -112,6 +112,7 @@ fn assemble(file: PathBuf, draft: read::Draft) -> Option<Settings> {
         role: draft.role?,
         link: draft.link?,
         compare: draft.compare?,
+        clients: draft.clients?,
         proxy: draft.proxy?,
         listen: draft.listen?,
         drain: draft.drain?,

@@ -5,6 +5,7 @@
 //! | [`report`] | what a run says of itself, and where its report is |
 //! | [`status`] | the state of a run: its report with the counters of Envoy and CoreDNS, and every problem in it |
 //! | [`access_log`] | what Envoy's access log says of a request, in words and in sums |
+//! | [`bill`] | the bytes of groups of clients, and of clients and sites, over the link of a pair |
 //! | [`measure`] | the link, from the connections of the kernel |
 //! | [`compare`] | the times of clients that pass untouched beside those that Longhaul serves |
 //!
@@ -13,6 +14,7 @@
 //! Nothing here starts a process or writes a file.
 
 pub mod access_log;
+pub mod bill;
 pub mod compare;
 mod disk;
 mod endpoint;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use longhaul_config::{AccessLog, Settings};
+use longhaul_config::{AccessLog, Role, Settings};
+
+use crate::weights::Weighing;
 
 /// Paths and facts of the machine on which the rendered files will be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub struct Artifacts {
     pub renewals: Option<PathBuf>,
     /// The destination of the access log.
     pub access_log: AccessLog,
+    /// The state of a run on which weights of clients depend.
+    pub weighing: Weighing,
     /// True if `longhaul run` reads Envoy's stderr. Then Envoy writes a line there for each page, without its name.
     pub marks_pages: bool,
 }
@@ -62,6 +66,12 @@ impl Artifacts {
     /// headers, without the content type. Its remotes see all pages.
     pub(super) fn logs_pages(&self, settings: &Settings) -> bool {
         self.marks_pages && settings.role.meets_clients()
+    }
+
+    /// Returns true if Envoy writes the bytes of each client, for groups and for `log.who`.
+    pub(super) fn bills(&self, settings: &Settings) -> bool {
+        let wanted = !settings.clients.is_empty() || settings.log.who;
+        self.marks_pages && wanted && matches!(settings.role, Role::Remote(_))
     }
 
     /// The bundle of certificate authorities on Debian.

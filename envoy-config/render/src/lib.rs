@@ -11,7 +11,7 @@
 //! | `cds.yaml` | clusters | `upstream.map`, resolvers, transport |
 //! | `rds/*.yaml` | routes | `upstream.map`, `tls.acme`, `proxy.secure_names` with `tls.acme` |
 //! | `ecds/guard.yaml` | what must not be reached | `upstream.ports`, `upstream.allow_private`, addresses |
-//! | `ecds/share*.yaml` | the shares of the links of a ground's remotes | the names of remotes |
+//! | `ecds/share*.yaml` | the shares of the links of a ground's remotes, and of a remote with groups | the names of remotes, `clients`, a quota that is used up |
 //! | `ecds/NAME.yaml` | a position of a filter in [`FILTERS`], and its configuration | the settings that the configuration holds, a new module |
 //! | `objects.json` | the configuration of `longhaul-objects` | `cache.dir`, `cache.size`, `cache.plain_fields`, `cache.groups` |
 //! | `images.json` | the configuration of `longhaul-images` | `page.images`, `limits.image_*` |
@@ -37,6 +37,7 @@ mod objects;
 mod parent;
 mod tree;
 mod view;
+mod weights;
 
 pub use {
     artifacts::{Artifacts, Modules, NativeModule, NearSockets, ProgramSockets, WasmModule},
@@ -49,10 +50,11 @@ pub use {
     objects::{FILE as OBJECTS_FILE, folder as objects_folder},
     tree::{ModuleCopy, RenderedTree},
     view::{
-        PAGE_MARK,
+        BILL_MARK, PAGE_MARK,
         pair::HANDSHAKE_MARK,
-        share::{NAMES_KEY, names_socket},
+        share::{NAMES_KEY, WEIGHTS_MARK, WEIGHTS_PATH, names_socket},
     },
+    weights::{Weighing, Weights},
 };
 
 use engine::Engine;
@@ -101,12 +103,32 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
             tree.copy(copy);
         }
     }
-    for name in view.shares_in_files() {
-        tree.put(format!("ecds/{name}.yaml"), engine.render_with("ecds_share.yaml", &view, "share_name", name)?);
-    }
+    put_shares(&mut tree, &view, &engine)?;
     tree.put("lds.yaml", engine.render("lds.yaml", &view)?);
     tree.put("bootstrap.yaml", engine.render("bootstrap.yaml", &view)?);
     Ok(tree)
+}
+
+/// Renders the files of shares again, with other weights in `artifacts`. `tree` is the rest of the same configuration.
+///
+/// # Errors
+/// As [`render`].
+pub fn with_weights(
+    tree: &RenderedTree,
+    settings: &Settings,
+    derived: &Derived,
+    artifacts: &Artifacts,
+) -> Result<RenderedTree, RenderError> {
+    let mut tree = tree.clone();
+    put_shares(&mut tree, &View::new(settings, derived, artifacts)?, &Engine::new()?)?;
+    Ok(tree)
+}
+
+fn put_shares(tree: &mut RenderedTree, view: &View, engine: &Engine) -> Result<(), RenderError> {
+    for name in view.shares_in_files() {
+        tree.put(format!("ecds/{name}.yaml"), engine.render_with("ecds_share.yaml", view, "share_name", name)?);
+    }
+    Ok(())
 }
 
 /// Returns the files of a role, each with its template.

@@ -225,13 +225,14 @@ def write_pair(
     steered: Sequence[str] = (),
     page: dict[str, Any] | None = None,
     compress: dict[str, Any] | None = None,
+    near: dict[str, Any] | None = None,
     older: Collection[str] = (),
     tcp: str | Sequence[int] | None = None,
     ground_ports: Sequence[int] = (),
     **split: Any,
 ) -> Files:
     """Writes the files of both ends. The remote resolves the names of `steered` at once. `page` is that section of both
-    files. `compress` is that of the ground. `split` changes keys of the remote. `ground_packs` is the ground's own
+    files. `compress` is that of the ground, and `near` has further keys of the remote's file. `split` changes keys of the remote. `ground_packs` is the ground's own
     `pack_headers`, and `others` are further remotes that it accepts. The roles in `older` run an earlier version, which
     refuses keys that it does not know. `tcp` is `listen.tcp` of the remote, which then serves both families, and
     `ground_ports` are further ports that the ground lists."""
@@ -254,6 +255,7 @@ def write_pair(
     if tcp:
         families = {key: [f"0.0.0.0:{port}", f"[::]:{port}"] for key, port in (("http", 80), ("tls", 443), ("dns", 53))}
         near_config["listen"] |= {**families, "tcp": tcp}
+    near_config |= near or {}
     return Files(
         write_config(homes["remote"], near_config, steered), write_config(homes["ground"], far_config), remote_identity
     )

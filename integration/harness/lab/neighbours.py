@@ -121,7 +121,7 @@ def neighbour_bed(
     second_remote: bool = False,
     **split: Any,
 ) -> Iterator[NeighbourBed]:
-    """Sets up the bed. `link` changes the emulated link, and `stated` is `link:` of all boxes where it differs. A
+    """Sets up the bed. `split` changes the pair as `write_pair` does. `link` changes the emulated link, and `stated` is `link:` of all boxes where it differs. A
     second remote stands beside the first one, and takes the connections of `OTHER_CLIENTS`."""
     assert way in WAYS, way
     authority = Authority(folder)

@@ -3,7 +3,7 @@
 use super::Places;
 use crate::diagnostic::Problem;
 use crate::names::{Host, HostPort};
-use crate::settings::{Ground, Link, PipeTransport, Proxy, Remote, Role, Upstream, WhenDown};
+use crate::settings::{ClientGroup, Fill, Ground, Link, PipeTransport, Proxy, Remote, Role, Upstream, WhenDown};
 
 /// Checks the pair. Skips a group that has a problem of its own.
 pub(super) fn check(
@@ -26,6 +26,29 @@ pub(super) fn check(
     }
     quic_by_address(places, role, problems);
     quic_to_several(places, role, problems);
+}
+
+/// Refuses weights and quotas of clients where nothing is shared.
+pub(super) fn weights_of_nothing(
+    places: &Places<'_>,
+    link: &Link,
+    clients: &[ClientGroup],
+    problems: &mut Vec<Problem>,
+) {
+    let weighs = |group: &ClientGroup| group.weight != 1 || group.quota.is_some();
+    let Some((at, group)) = clients.iter().enumerate().find(|(_, group)| weighs(group)) else { return };
+    if link.fill == Fill::Off {
+        let (at, key) = (at.to_string(), if group.weight == 1 { "quota" } else { "weight" });
+        problems.push(
+            Problem::error(
+                "weights and quotas of `clients` need shares of the link",
+                places.of(&["clients", &at, key]),
+                "has no effect, because nobody has a share",
+            )
+            .and(places.of(&["link", "fill"]), "`link.fill` is off")
+            .help("write `fill: auto` under `link`, at both ends"),
+        );
+    }
 }
 
 /// Refuses the name of a ground if there is no resolver for it. This box's own DNS cannot resolve it, because it

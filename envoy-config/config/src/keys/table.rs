@@ -82,6 +82,42 @@ pub(crate) const KEYS: &[Key] = &[
         "the share of clients, chosen by a hash of their address, that a packet rule of `longhaul host` and the DNS leave alone. `longhaul status` compares their connections with those of a group of the same size ([how](../docs/src/does-it-help.md)). Not at a ground",
     ),
     key(
+        "clients",
+        Form("list of `{ name, ranges, weight, quota, beyond }`"),
+        Is("[]"),
+        "a remote with `link.fill`: groups of clients, of which some have a larger share of the link, or a quota ([how](../docs/src/groups.md)). A client in no group has weight 1. The ground hears of weights from the remote",
+    ),
+    key(
+        "clients.name",
+        Form("letters, digits, `-`, `_`"),
+        Required("bridge"),
+        "the name of the group, in `status` and metrics",
+    ),
+    key(
+        "clients.ranges",
+        Form("list of addresses and ranges"),
+        Required("[192.0.2.0/28]"),
+        "its clients; no address is in two groups, and all groups together have at most 128 ranges",
+    ),
+    key(
+        "clients.weight",
+        Number { min: 1, max: 100 },
+        Is("1"),
+        "the weight of each client of the group: one of weight 4 has four times the share of one of weight 1, if both want more than they have",
+    ),
+    key(
+        "clients.quota",
+        Form("`SIZE/day`, `SIZE/week`, `SIZE/month`, `off`"),
+        Is("off"),
+        "the bytes that all clients of the group have together, in both directions, such as `20gib/day`. Days, weeks (from Monday on) and months begin at midnight in UTC",
+    ),
+    key(
+        "clients.beyond",
+        Words(&["slow"]),
+        Is("slow"),
+        "the treatment of a group beyond its quota. `slow`: each client has a tenth of its weight until the next day, week or month. Nothing is refused or replaced",
+    ),
+    key(
         "proxy.addresses",
         Form("list of addresses and ranges"),
         Required("[198.51.100.12]"),
@@ -188,6 +224,12 @@ pub(crate) const KEYS: &[Key] = &[
         Words(&["cut", "whole"]),
         Is("cut"),
         "clients' addresses in the log. `cut`: their first 24 bits, as in `192.0.2.0/24` or `2001:d00::/24`",
+    ),
+    key(
+        "log.who",
+        SWITCH,
+        Is("off"),
+        "a remote: the bytes of each client and site, each hour, for `longhaul log --who` ([how](../docs/src/groups.md#who-used-the-data)). The file is of mode 0640, and has `log.keep`",
     ),
     key(
         "upstream.resolvers",

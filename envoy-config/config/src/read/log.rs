@@ -3,16 +3,27 @@
 use std::path::PathBuf;
 
 use crate::access_log::{Log, LogWish, LoggedClients};
+use crate::diagnostic::Problem;
 use crate::reader::{Reader, Section, Setting};
+use crate::settings::RoleName;
 
-pub(super) fn log(reader: &mut Reader, top: &Section<'_>) -> Option<Log> {
+const SWITCH: [(&str, bool); 4] = [("off", false), ("false", false), ("on", true), ("true", true)];
+
+pub(super) fn log(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Option<Log> {
     let section = reader.section(top, "log");
     let access = reader.optional(&section, "access", wish);
     let keep = reader.optional(&section, "keep", Reader::time);
     let size = reader.optional(&section, "size", Reader::size);
     let words = [("cut", LoggedClients::Cut), ("whole", LoggedClients::Whole)];
     let clients = reader.optional(&section, "clients", |reader, setting| reader.word(setting, &words));
-    Some(Log { access: access?, keep: keep?, size: size?, clients: clients? })
+    let who = reader.optional(&section, "who", |reader, setting| reader.word(setting, &SWITCH));
+    if let (Some(true), Some(written), false) = (who, section.get("who"), kind == RoleName::Remote) {
+        let title = format!("`log.who` has no effect with `role: {}`", kind.as_str());
+        let problem = Problem::error(title, written.key_place.clone(), "the remote counts what crosses the link");
+        reader.problems.push(problem.help("remove it, and write it in the file of a remote"));
+        return None;
+    }
+    Some(Log { access: access?, keep: keep?, size: size?, clients: clients?, who: who? })
 }
 
 /// Reads a word, or a path. A path has a slash, so that a misspelled word is no file.

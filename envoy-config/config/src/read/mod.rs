@@ -2,6 +2,7 @@
 //! defaults.
 
 mod cache_groups;
+mod clients;
 mod compare;
 mod cut_dial;
 mod dns;
@@ -23,7 +24,7 @@ mod transport;
 
 use super::reader::Reader;
 use super::settings::{
-    Acme, Cache, Compress, Dns, DrainTimes, EngineWish, Images, Limits, Link, Listen, Page, Proxy, Rewrite, Role,
+    Acme, Cache, ClientGroup, Compress, Dns, DrainTimes, EngineWish, Images, Limits, Link, Listen, Page, Proxy, Rewrite, Role,
     Termination, Tracing, Upstream, Workers,
 };
 use crate::overrides::Overrides;
@@ -39,6 +40,7 @@ pub(super) struct Draft {
     pub(super) link: Option<Link>,
     #[allow(clippy::option_option, reason = "the inner None says off")]
     pub(super) compare: Option<Option<Share>>,
+    pub(super) clients: Option<Vec<ClientGroup>>,
     pub(super) proxy: Option<Proxy>,
     pub(super) listen: Option<Listen>,
     pub(super) drain: Option<DrainTimes>,
@@ -85,10 +87,11 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
         role,
         link,
         compare: compare::compare(reader, &top, kind),
+        clients: clients::clients(reader, &top, kind),
         proxy: edge::proxy(reader, &top, kind),
         listen,
         drain,
-        log: log::log(reader, &top),
+        log: log::log(reader, &top, kind),
         upstream: edge::upstream(reader, &top, kind),
         rewrite: shape::rewrite(reader, &top, kind),
         dns: dns::dns(reader, &top),

@@ -3,6 +3,7 @@
 //! A value of these types has passed every check of `longhaul check`, and no other part repeats a check. There is no
 //! string if a type exists. Nothing here changes after loading: a changed file makes a new `Settings`.
 
+mod clients;
 mod dns;
 mod encrypted;
 mod link;
@@ -23,7 +24,7 @@ use crate::share::Share;
 use crate::sockets::Family;
 use crate::units::Bytes;
 
-pub use {dns::*, encrypted::*, link::*, listen::*, page::*, role::*, tls::*};
+pub use {clients::*, dns::*, encrypted::*, link::*, listen::*, page::*, role::*, tls::*};
 
 /// One checked `longhaul.yaml`.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +43,8 @@ pub struct Settings {
     pub link: Link,
     /// The share of clients that are left alone for comparison. None: `off`.
     pub compare: Option<Share>,
+    /// The groups of clients, whose ranges do not overlap. Empty but at a remote.
+    pub clients: Vec<ClientGroup>,
     /// The addresses and names of the proxy for clients.
     pub proxy: Proxy,
     /// The sockets that this box binds.

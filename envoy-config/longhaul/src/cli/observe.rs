@@ -1,5 +1,6 @@
 //! The commands that show what a box does: `status`, `log` and `measure`. [`longhaul_observe`] holds what they print.
 
+use std::fs;
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,8 +11,9 @@ use std::time::Duration;
 use longhaul_config::AccessLog;
 use longhaul_config::units::parse_duration;
 use longhaul_observe::access_log::{Choice, Follower, Output};
+use longhaul_observe::bill::WhoSums;
 use longhaul_observe::measure::measured;
-use longhaul_observe::report::{self, NoRun};
+use longhaul_observe::report::{self, NoRun, RunReport};
 use longhaul_observe::status::gather;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -26,6 +28,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 const PIECE: usize = 1 << 16;
 /// The duration of a slow request, where none is given.
 const SLOW: &str = "500ms";
+/// The length of the name of an hour, such as `2026-11-22T19`.
+const HOUR: usize = 13;
 
 #[derive(clap::Args)]
 pub(super) struct Status {
@@ -83,7 +87,7 @@ pub(super) struct Log {
     /// Only requests since this time, from rotated files too: 2h, 2026-11-22 or 2026-11-22T19:30:00 (UTC)
     #[arg(long, value_name = "TIME", value_parser = Since::parse)]
     since: Option<Since>,
-    /// Sums by client instead of requests: requests, connections, bytes and time
+    /// Sums by client instead of requests. With `log.who: on`, bytes by client and site, without an access log
     #[arg(long, conflicts_with = "follow")]
     who: bool,
     /// Wait for further requests, until Ctrl-C
@@ -106,6 +110,12 @@ fn slow_limit(text: &str) -> Result<u64, String> {
 }
 
 pub(super) fn log(arguments: &Log) -> Outcome {
+    if let (true, None) = (arguments.who, &arguments.file)
+        && let Ok(RunReport { who: Some(folder), .. }) =
+            report::find(arguments.config.as_deref(), arguments.state.as_deref())
+    {
+        return who(&folder, arguments);
+    }
     let choice = Choice {
         slow_ms: arguments.slow,
         left: arguments.left,
@@ -132,6 +142,37 @@ pub(super) fn log(arguments: &Log) -> Outcome {
         eprintln!("{} lines are no requests and were skipped", output.others);
     }
     write(&mut output)
+}
+
+/// Prints who used which site, from the files of `log.who`.
+fn who(folder: &Path, arguments: &Log) -> Outcome {
+    let cannot = |error: &io::Error| format!("cannot read {}: {error}", folder.display());
+    let mut sums = WhoSums::of(arguments.site.clone());
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        // Nobody has used anything yet.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return fail(&cannot(&error)),
+    };
+    // A file has an hour, and its name is the beginning of it.
+    let first = arguments.since.as_ref().and_then(|since| since.text.get(..HOUR)).unwrap_or_default();
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+        if path.extension().is_none_or(|end| end != "jsonl") || name < first {
+            continue;
+        }
+        match fs::read_to_string(&path) {
+            Ok(text) => sums.add(&text),
+            Err(error) => return fail(&cannot(&error)),
+        }
+    }
+    if !arguments.json {
+        return print(&sums.text());
+    }
+    match sums.json() {
+        Ok(json) => print(&json),
+        Err(error) => fail(&format!("internal fault: {error}")),
+    }
 }
 
 /// Takes a line, and prints where much text waits.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use longhaul_config::{Acme, Cache, Loaded};
 use longhaul_derive::{HostFacts, derive};
 use longhaul_render::{
-    ControlPlane, Gateway, GatewayError, NearSockets, OBJECTS_FILE, ProgramSockets, RenderedTree, gateway,
+    ControlPlane, Gateway, GatewayError, NearSockets, OBJECTS_FILE, ProgramSockets, RenderedTree, Weighing, gateway,
 };
 
 use super::{ConfigFile, Outcome, REFUSED, access_log, fail, load_or_refuse, print};
@@ -105,6 +105,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         objects: ProgramSockets::below(&root, "objects"),
         renewals: None,
         access_log: Destination::wished(&loaded.settings.log, log.as_ref(), Path::new(SERVICE_FOLDER)),
+        weighing: Weighing::default(),
         marks_pages: false,
     };
     let generation = match Generation::of(loaded, &machine) {

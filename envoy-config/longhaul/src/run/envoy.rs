@@ -21,7 +21,7 @@ use super::child::{self, Deaths, Program, Running};
 use super::generation::{Generation, RunContext};
 use super::known_addresses;
 use super::lineage::{Id, Lineage, Loss, ProcessStep};
-use super::log::{Dialect, ENVOY_FORMAT, Level, RecentPages};
+use super::log::{Dialect, ENVOY_FORMAT, Heard, Level};
 use super::private::{HOT_RESTART, PrivateFolder, SOCKET_MODE};
 use super::probe::{accepts, live_epoch};
 use super::say;
@@ -57,8 +57,8 @@ pub(super) struct Envoy {
     processes: BTreeMap<Id, Process>,
     recovering: bool,
     deaths: Deaths,
-    /// The pages of every process.
-    pages: RecentPages,
+    /// What every process says.
+    heard: Heard,
 }
 
 /// A process, and what it was started with.
@@ -103,7 +103,7 @@ pub(super) fn watched(tree: &RenderedTree) -> usize {
 }
 
 impl Envoy {
-    pub(super) fn new(path: PathBuf, machine: &RunContext, private: PrivateFolder, pages: RecentPages) -> Self {
+    pub(super) fn new(path: PathBuf, machine: &RunContext, private: PrivateFolder, heard: Heard) -> Self {
         Self {
             path,
             root: machine.root.clone(),
@@ -115,7 +115,7 @@ impl Envoy {
             processes: BTreeMap::new(),
             recovering: false,
             deaths: Deaths::default(),
-            pages,
+            heard,
         }
     }
 
@@ -183,7 +183,7 @@ impl Envoy {
             name: "Envoy",
             path: self.path.clone(),
             folder: Some(self.private.path().to_owned()),
-            dialect: Dialect::Envoy(self.pages.clone()),
+            dialect: Dialect::Envoy(self.heard.clone()),
             arguments,
             environment: vec![(TUNABLES, tunables(std::env::var_os(TUNABLES)))],
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use longhaul_config::{EngineWish, Loaded, Settings};
 use longhaul_derive::{Derived, HostFacts, derive};
-use longhaul_render::{self, Artifacts, CorefileContext, NearSockets, ProgramSockets, RenderError, RenderedTree};
+use longhaul_render::{self, Artifacts, CorefileContext, NearSockets, ProgramSockets, RenderError, RenderedTree, Weighing};
 
 use super::access_log::Destination;
 use super::engine::{Engine, NativePlace, NoNative};
@@ -55,6 +55,8 @@ pub(crate) struct RunContext {
     /// See [`Artifacts::renewals`].
     pub(crate) renewals: Option<PathBuf>,
     pub(crate) access_log: Destination,
+    /// See [`Artifacts::weighing`].
+    pub(crate) weighing: Weighing,
     /// True if Envoy's stderr is read.
     pub(crate) marks_pages: bool,
 }
@@ -65,6 +67,7 @@ pub(crate) struct Generation {
     pub(crate) settings: Settings,
     pub(crate) derived: Derived,
     pub(crate) tree: RenderedTree,
+    artifacts: Artifacts,
     /// The engine that runs the filters.
     pub(crate) engine: Engine,
     /// The destination of the access log.
@@ -122,6 +125,7 @@ impl Generation {
             cache_name: super::cache_name::of(&settings),
             renewals: machine.renewals.clone(),
             access_log: machine.access_log.log.clone(),
+            weighing: machine.weighing.clone(),
             marks_pages: machine.marks_pages,
         };
         let mut tree = longhaul_render::render(&settings, &derived, &artifacts)?;
@@ -136,6 +140,7 @@ impl Generation {
             settings,
             derived,
             tree,
+            artifacts,
             engine,
             access_log,
             inputs,
@@ -149,6 +154,12 @@ impl Generation {
             told,
         };
         Ok(this.ready_at(machine.dns_ready))
+    }
+
+    /// Returns the same files with the shares of other weights.
+    pub(super) fn weighed(&self, weighing: Weighing) -> Result<RenderedTree, RenderError> {
+        let artifacts = Artifacts { weighing, ..self.artifacts.clone() };
+        longhaul_render::with_weights(&self.tree, &self.settings, &self.derived, &artifacts)
     }
 
     /// Says which engine runs the filters, if it is not the usual one.
@@ -217,6 +228,7 @@ mod tests {
             objects: None,
             renewals: None,
             access_log: Destination::default(),
+            weighing: Weighing::default(),
             marks_pages: false,
         };
         let loaded = load(&file).unwrap();

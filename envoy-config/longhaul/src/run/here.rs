@@ -9,7 +9,7 @@ use longhaul_config::{Cache, Loaded, Settings, reaches};
 use longhaul_derive::{CongestionControl, CongestionControls, Derived, HostFacts};
 use longhaul_observe::report::{RunReport, find};
 use longhaul_render::host::{Machine, lost_queue, wide_device};
-use longhaul_render::{NearSockets, ProgramSockets};
+use longhaul_render::{NearSockets, ProgramSockets, Weighing};
 
 use super::access_log::Destination;
 use super::engine::{Engine, NativePlace};
@@ -175,6 +175,7 @@ fn rendering(loaded: &Loaded) -> Result<(), RunError> {
         objects: ProgramSockets::below(Path::new("/"), "objects").filter(|_| objects.is_some()),
         renewals: None,
         access_log: Destination::default(),
+        weighing: Weighing::default(),
         marks_pages: true,
     };
     let generation = Generation::of(loaded.clone(), &machine)?;

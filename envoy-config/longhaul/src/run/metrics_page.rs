@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_config::Settings;
+use longhaul_observe::bill::{GroupReport, QuotaReport};
 use longhaul_observe::report::ProblemKind;
 use longhaul_observe::{Endpoint, OpenFiles, joined};
 
@@ -41,6 +42,8 @@ struct Facts {
     envoy: Option<u32>,
     /// The problems that stand.
     problems: Vec<ProblemKind>,
+    /// The accounts of groups of clients.
+    groups: Vec<GroupReport>,
 }
 
 impl MetricsServer {
@@ -55,11 +58,17 @@ impl MetricsServer {
         Self { pages: Arc::new(page), server: PageServer::new("listen.metrics", "metrics page"), facts }
     }
 
-    /// Starts, stops or replaces the server, as the settings want. `envoy` is the process of Envoy, and `problems` are
-    /// those that stand. Call it often.
-    pub(super) fn tend(&mut self, settings: &Settings, envoy: Option<u32>, problems: Vec<ProblemKind>) {
+    /// Starts, stops or replaces the server, as the settings want. `envoy` is the process of Envoy, `problems` are those
+    /// that stand, and `groups` the accounts of clients. Call it often.
+    pub(super) fn tend(
+        &mut self,
+        settings: &Settings,
+        envoy: Option<u32>,
+        problems: Vec<ProblemKind>,
+        groups: Vec<GroupReport>,
+    ) {
         let caches_objects = settings.cache.is_on_disk();
-        let facts = Facts { counts_dns: settings.counts_dns(), caches_objects, envoy, problems };
+        let facts = Facts { counts_dns: settings.counts_dns(), caches_objects, envoy, problems, groups };
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
         if let Some(socket) = self.server.tend(settings.listen.metrics, own_names(settings), &self.pages) {
             say(Level::Info, &format!("the metrics are at http://{socket}{PATH}"));
@@ -98,7 +107,42 @@ fn exposition(admin: &Endpoint, dns: &Endpoint, objects: Option<&Endpoint>, fact
         );
         own += &gauge("open_files_limit", "process", "The most that it may have open.", [("envoy", files.limit)]);
     }
+    own += &of_groups(&facts.groups);
     joined(programs.iter().filter_map(|(_, page)| page.as_deref()).chain([own.as_str()]))
+}
+
+/// Writes the accounts of groups of clients.
+fn of_groups(groups: &[GroupReport]) -> String {
+    if groups.is_empty() {
+        return String::new();
+    }
+    let mut text = "# HELP longhaul_group_bytes_total Bytes of the clients of a group over the link.\n\
+                    # TYPE longhaul_group_bytes_total counter\n"
+        .to_owned();
+    for group in groups {
+        for (direction, bytes) in [("down", group.since_start.down), ("up", group.since_start.up)] {
+            let name = &group.name;
+            let _ = writeln!(
+                text,
+                "longhaul_group_bytes_total{{group=\"{name}\",direction=\"{direction}\"}} {bytes}"
+            );
+        }
+    }
+    text += "# HELP longhaul_group_seconds_total Time in which clients of a group moved bytes, in whole minutes.\n\
+             # TYPE longhaul_group_seconds_total counter\n";
+    for group in groups {
+        let _ = writeln!(text, "longhaul_group_seconds_total{{group=\"{}\"}} {}", group.name, group.since_start.seconds);
+    }
+    let quotas = |value: fn(&QuotaReport) -> u64| {
+        groups.iter().filter_map(move |group| Some((group.name.as_str(), value(group.quota.as_ref()?))))
+    };
+    if groups.iter().any(|group| group.quota.is_some()) {
+        text += &gauge("group_quota_bytes", "group", "The bytes of a quota.", quotas(|quota| quota.bytes));
+        text += &gauge("group_quota_used_bytes", "group", "The bytes of it that are used.", quotas(|quota| quota.used));
+        let help = "Whether the clients of a group are slow, because the quota is used up (1) or not (0).";
+        text += &gauge("group_slow", "group", help, quotas(|quota| u64::from(quota.slow)));
+    }
+    text
 }
 
 /// Writes a gauge of this run with a value for each value of `label`.
@@ -118,7 +162,7 @@ mod tests {
     fn a_program_that_does_not_respond_is_counted_as_down() {
         let nobody = Endpoint::Unix("/nonexistent/admin.sock".into());
         let problems = vec![ProblemKind::ProgramDown];
-        let facts = Facts { counts_dns: true, caches_objects: true, envoy: Some(std::process::id()), problems };
+        let facts = Facts { counts_dns: true, caches_objects: true, envoy: Some(std::process::id()), problems, groups: Vec::new() };
         let page = exposition(&nobody, &nobody, Some(&nobody), &facts);
         assert!(page.contains("\nlonghaul_problem{kind=\"program_down\"} 1\n"), "{page}");
         assert!(page.contains("\nlonghaul_problem{kind=\"link_silent\"} 0\n"), "{page}");

@@ -5,6 +5,7 @@
 
 mod acceptance;
 mod access_log;
+mod accounts;
 mod apply;
 mod bound;
 mod cache_fit;
@@ -12,6 +13,7 @@ mod cache_name;
 mod challenges;
 mod child;
 mod client_names;
+mod client_weights;
 mod clock;
 mod compare_watch;
 mod debounce;
@@ -37,6 +39,7 @@ mod locate;
 mod log;
 mod metrics_page;
 mod notify;
+mod pipe_question;
 mod page_server;
 mod ports;
 mod preflight;

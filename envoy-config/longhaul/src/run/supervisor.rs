@@ -10,14 +10,16 @@ use longhaul_observe::Endpoint;
 use longhaul_observe::compare::Compared;
 use longhaul_observe::measure::{Noticed, Silent};
 use longhaul_observe::report::{self, DnsReport, PairReport, ProblemRecord, Refusal, RunReport, SetUp, process_start};
-use longhaul_render::{NearSockets, ProgramSockets};
+use longhaul_render::{NearSockets, ProgramSockets, Weighing};
 
 use super::acceptance::{Acceptance, Deaths};
 use super::access_log::{Destination, Rotation};
+use super::accounts::Accounts;
 use super::cache_fit::FittedCache;
 use super::challenges::ChallengeServer;
 use super::child;
 use super::client_names::ClientNames;
+use super::client_weights::{self, ToldWeights};
 use super::compare_watch::CompareWatch;
 use super::diagnosis::{Diagnosis, Refusals};
 use super::envoy::Envoy;
@@ -31,7 +33,7 @@ use super::health::{HealthServer, Phase, Vitals};
 use super::held_connections::HeldConnections;
 use super::link_watch::LinkWatch;
 use super::locate::{self, Located, Overridden, locate};
-use super::log::{Dialect, Form, Level, RecentPages};
+use super::log::{Dialect, Form, Heard, Level};
 use super::metrics_page::MetricsServer;
 use super::notify::ServiceManager;
 use super::ports::{self, Present};
@@ -106,6 +108,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         near: NearSockets { hold, hold_pipe, dns, lookups, challenges },
         renewals: Some(state.rendered.join(RENEWALS)),
         access_log: Destination::usable(&loaded.settings.log, options.access_log.as_ref(), &state.path),
+        weighing: Weighing::default(),
         marks_pages: true,
     };
     machine.access_log.report(None);
@@ -115,16 +118,17 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     say_shortages(&generation, &machine, [images.is_some(), objects.is_some()]);
     let set_up = SetUp::of(&generation.settings);
     let publisher = Publisher::new(&state.path);
-    let pages = RecentPages::default();
+    let heard = Heard::default();
+    let accounts = Accounts::open(&state.kept, &state.path);
     let [admin, dns_metrics] = [state.private.admin(), state.private.dns_metrics()].map(Endpoint::Unix);
     let metrics_page = MetricsServer::new(
         admin,
         dns_metrics,
         machine.objects.as_ref().map(|sockets| Endpoint::Unix(sockets.metrics.clone())),
     );
-    let status_page = StatusServer::new(publisher.last(), pages.clone());
+    let status_page = StatusServer::new(publisher.last(), heard.pages.clone());
     let mut run = Run {
-        envoy: Envoy::new(located.envoy.clone(), &machine, state.private.clone(), pages),
+        envoy: Envoy::new(located.envoy.clone(), &machine, state.private.clone(), heard.clone()),
         dns: Service::new(
             dns_program(&located, &machine.root.join(COREFILE), &state.private),
             Ready::Http(machine.dns_ready),
@@ -137,6 +141,9 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         cache,
         holders: HeldConnections::default(),
         client_names: ClientNames::default(),
+        told_weights: ToldWeights::default(),
+        accounts,
+        heard,
         challenges: ChallengeServer::default(),
         set_up,
         resolvers: None,
@@ -226,6 +233,11 @@ pub(super) struct Run {
     pub(super) holders: HeldConnections,
     /// Does nothing unless this box is a remote that shares the link.
     client_names: ClientNames,
+    /// Does nothing unless this box is a remote that shares the link.
+    told_weights: ToldWeights,
+    /// Empty without groups of clients and `log.who`.
+    pub(super) accounts: Accounts,
+    heard: Heard,
     /// Serves nothing without `tls.acme.webroot`.
     pub(super) challenges: ChallengeServer,
     /// The facts of the configuration in force for `longhaul status`.
@@ -274,6 +286,8 @@ impl Run {
         let outcome = self.start().and_then(|started| if started { self.serve() } else { Ok(Stop::AtOnce) });
         let outcome = outcome.and_then(|stop| if stop == Stop::Drain { self.drain() } else { Ok(()) });
         let stopped = self.stop(matches!(outcome, Err(RunError::Interrupted)));
+        self.accounts.tend(&self.generation.settings, self.heard.billed.take());
+        self.accounts.save(&self.generation.settings);
         outcome.and(stopped)
     }
 
@@ -305,6 +319,34 @@ impl Run {
         self.holders.tend(settings, derived, self.machine.near, |when_down| link_is_up(envoy.admin()?, when_down));
         self.holders.follow_ground(settings, || ground_in_use(envoy.admin()?));
         self.client_names.tend(settings, derived, self.holders.pipe(), envoy.pid().zip(envoy.admin()));
+        let weighing = &self.machine.weighing;
+        self.told_weights.tend(settings, derived, weighing, self.holders.pipe(), envoy.admin());
+    }
+
+    /// Counts what clients use, and gives each the share of its weight of now. Files that a change owes come first.
+    fn tend_weights(&mut self) {
+        let settings = &self.generation.settings;
+        let slow = self.accounts.tend(settings, self.heard.billed.take());
+        let told = client_weights::after(&self.machine.weighing.told, self.heard.weights.take(), &settings.role);
+        let next = Weighing { slow, told };
+        if next == self.machine.weighing || self.owed.is_any() {
+            return;
+        }
+        for group in next.slow.difference(&self.machine.weighing.slow) {
+            say(Level::Info, &format!("`{group}` has used its quota up; its clients have a tenth of their weight"));
+        }
+        for group in self.machine.weighing.slow.difference(&next.slow) {
+            say(Level::Info, &format!("`{group}` has its weight again"));
+        }
+        let tree = match self.generation.weighed(next.clone()) {
+            Ok(tree) => tree,
+            Err(error) => return say(Level::Error, &format!("weights of clients are not applied: {error}")),
+        };
+        // Without room on the disk, the next round tries again.
+        if write_tree(&self.machine.root, &tree, None).is_ok() {
+            self.generation.tree = tree;
+            self.machine.weighing = next;
+        }
     }
 
     /// As process 1 of a container, reaps orphans when that is due.
@@ -358,7 +400,8 @@ impl Run {
     pub(super) fn tend_metrics(&mut self) {
         let standing = self.problems.iter().filter(|problem| problem.ended.is_none());
         let problems = standing.map(|problem| problem.kind).collect();
-        self.metrics_page.tend(&self.generation.settings, self.envoy.pid(), problems);
+        let groups = self.accounts.report().to_vec();
+        self.metrics_page.tend(&self.generation.settings, self.envoy.pid(), problems, groups);
     }
 
     /// Publishes the present state for `longhaul status`.
@@ -416,6 +459,8 @@ impl Run {
             state_fault: self.state.fault.clone(),
             cache_fault: self.cache.fault.clone(),
             compared: self.compared.clone(),
+            groups: self.accounts.report().to_vec(),
+            who: self.accounts.who_folder(&self.generation.settings),
             pages: Vec::new(),
             access_log: self.generation.access_log.log.clone(),
             access_log_fault: self.log_fault(),
@@ -491,6 +536,7 @@ impl Serving for Run {
         self.acceptance.follow_deaths(Deaths { envoy: self.envoy.deaths(), names: self.dns.deaths() });
         self.tend_side_programs();
         self.challenges.tend(&self.generation.settings, self.machine.near);
+        self.tend_weights();
         self.tend_link();
         // A handshake over a silent link fails, too, and says nothing.
         let link_is_silent = self.other_end.silence.is_some_and(|silence| silence.kind != Silent::Program);

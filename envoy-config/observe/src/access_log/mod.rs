@@ -12,7 +12,7 @@ mod summary;
 mod who;
 mod words;
 
-pub(crate) use request::counts;
+pub(crate) use {request::counts, words::bytes as bytes_in_words};
 pub use {
     follow::{Follower, LogError},
     output::{Choice, Output},

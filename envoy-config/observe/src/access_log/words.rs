@@ -191,7 +191,7 @@ pub(super) fn duration(ms: u64) -> String {
 }
 
 /// Returns bytes as `870 B`, `12 KiB` or `3.1 MiB`.
-pub(super) fn bytes(bytes: u64) -> String {
+pub(crate) fn bytes(bytes: u64) -> String {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
     match bytes {

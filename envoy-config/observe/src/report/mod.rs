@@ -32,6 +32,7 @@ pub use {
     set_up::{CacheFault, SetUp},
 };
 
+use crate::bill::GroupReport;
 use crate::compare::Compared;
 use crate::endpoint::Endpoint;
 use crate::measure::Noticed;
@@ -97,6 +98,12 @@ pub struct RunReport {
     /// The groups of `compare`, as this run measures them. None: it is off.
     #[serde(default)]
     pub compared: Option<Compared>,
+    /// The use of the link by each group of clients, and by those in none. Empty without `clients`.
+    #[serde(default)]
+    pub groups: Vec<GroupReport>,
+    /// The folder of `log.who`. None: it is off.
+    #[serde(default)]
+    pub who: Option<PathBuf>,
     /// The last pages, the last one first. The file does not hold them: the status page alone shows them.
     #[serde(skip)]
     pub pages: Vec<PageReport>,

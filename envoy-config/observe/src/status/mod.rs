@@ -21,6 +21,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::bill::GroupReport;
 use crate::compare::Compared;
 use crate::endpoint::page_at;
 use crate::measure::Noticed;
@@ -78,6 +79,8 @@ pub struct Status {
     link_measured: Noticed,
     /// The connections of clients that pass untouched, beside those of others (`compare`). None: it is off.
     compared: Option<Compared>,
+    /// The use of the link by each group of clients, and by those in none. Empty without `clients`.
+    groups: Vec<GroupReport>,
     /// The sockets by their keys.
     listen: Sockets,
     /// The certificates that Envoy presents.
@@ -263,6 +266,7 @@ impl Status {
             link: run.set_up.link,
             link_measured: run.link,
             compared: run.compared,
+            groups: run.groups,
             certificates: run.set_up.certificates.into_iter().map(|report| Certificate::of(report, now_s)).collect(),
             is_hidden: false,
             open_files: run.envoy.pid.and_then(OpenFiles::of),

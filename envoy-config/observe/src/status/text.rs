@@ -2,8 +2,9 @@
 
 use longhaul_config::Sockets;
 
-use super::words::{millis, time};
+use super::words::{millis, size, time};
 use super::{Certificate, Child, DnsCounts, Pages, Status};
+use crate::bill::GroupReport;
 use crate::compare::{Difference, Median};
 use crate::report::ResolverReport;
 use crate::table;
@@ -35,6 +36,7 @@ pub(super) fn text(status: &Status) -> String {
     rows.extend(parents(status));
     rows.extend(measured_link(status));
     rows.extend(compared(status));
+    rows.extend(status.groups.iter().map(|group| row("group", &self::group(group))));
     rows.extend(traffic(status));
     rows.extend(dns(status));
     let verdict = if status.problems.is_empty() { "ok\n".to_owned() } else { lines("problem", &status.problems) };
@@ -139,6 +141,24 @@ fn parents(status: &Status) -> Option<Row> {
     let words = status.parents.iter().map(|parent| format!("{} {}", parent.address, state(parent.up)));
     let words: Vec<String> = words.collect();
     (!words.is_empty()).then(|| row("parents", &words.join(", ")))
+}
+
+/// The use of the link by a group of clients.
+fn group(group: &GroupReport) -> String {
+    let GroupReport { name, weight, today, this_month, .. } = group;
+    let quota = group.quota.as_ref().map(|quota| {
+        let state = if quota.slow { "; SLOW: each client has a tenth of the weight" } else { "" };
+        format!("; quota {} of {} this {}{state}", size(quota.used), size(quota.bytes), quota.per)
+    });
+    format!(
+        "{name}: weight {weight}, today {} down, {} up, {}; this month {} down, {} up{}",
+        size(today.down),
+        size(today.up),
+        time(today.seconds),
+        size(this_month.down),
+        size(this_month.up),
+        quota.unwrap_or_default()
+    )
 }
 
 /// The values of the link that were measured, beside the configured ones.

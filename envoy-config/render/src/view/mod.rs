@@ -38,6 +38,10 @@ use upstream::Mapped;
 
 /// The first word of a line about a page. `longhaul run` reads these lines from Envoy's stderr.
 pub const PAGE_MARK: &str = "@page";
+/// The mark of lines with the bytes of a client.
+pub const BILL_MARK: &str = "@bill";
+/// The time after which a stream that is under way has such a line, and then again.
+const BILL_INTERVAL: &str = "10s";
 
 /// The values that a template may use, as `v`.
 #[derive(Debug, Serialize)]
@@ -102,6 +106,9 @@ pub(super) struct View {
     access_log: Option<LogTarget>,
     /// The first word of a line for `longhaul run` about a page.
     page_mark: Option<&'static str>,
+    /// The mark of lines with the bytes of a client. None: nobody counts them.
+    bill_mark: Option<&'static str>,
+    bill_interval: &'static str,
     /// True if a filter sends requests of its own.
     fetches: bool,
     /// True if the native module runs the filters.
@@ -273,9 +280,9 @@ const NAMED_IN_HEADER: &str = "name-in-header.invalid:443";
 const ALT_SVC_SECONDS: u32 = 86_400;
 
 impl View {
-    /// Returns the filters of a ground that share links. They have files of their own.
+    /// Returns the filters that share links and have files of their own.
     pub(super) fn shares_in_files(&self) -> &'static [&'static str] {
-        if self.share.as_ref().is_some_and(Share::is_of_a_ground) { &share::PLACES } else { &[] }
+        self.share.as_ref().map_or(&[], Share::places_in_files)
     }
 
     pub(super) fn new(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Result<Self, RenderError> {
@@ -327,6 +334,8 @@ impl View {
             trusted_ca: artifacts.trusted_ca.display().to_string(),
             access_log: LogTarget::of(settings, &artifacts.access_log),
             page_mark: artifacts.logs_pages(settings).then_some(PAGE_MARK),
+            bill_mark: artifacts.bills(settings).then_some(BILL_MARK),
+            bill_interval: BILL_INTERVAL,
             fetches: settings.fetches(),
             native: artifacts.native.is_some(),
             calls: artifacts.native.as_ref().filter(|_| calls).map(|native| native.calls.display().to_string()),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use ipnet::IpNet;
 use longhaul_config::{PeerName, Role, Settings};
 use longhaul_derive::Derived;
 use serde::Serialize;
@@ -11,6 +12,7 @@ use serde::Serialize;
 use super::pair::literal;
 use super::transport::envoy;
 use crate::Artifacts;
+use crate::weights::{self, USUAL, Weights};
 
 /// The runtime key of the limit, in KiB a second. Envoy demands one.
 const RATE_KEY: &str = "longhaul.share_rate";
@@ -31,6 +33,11 @@ pub(super) const HOP_WINDOW: u32 = 65_535;
 /// The metadata in which Envoy's listener filter puts that field.
 const REMOTE_IN_METADATA: &str = "%DYNAMIC_METADATA(envoy.filters.listener.proxy_protocol:remote)%";
 
+/// The path at which a remote tells its ground the weights of its clients, behind a `?` ([`Weights`]).
+pub const WEIGHTS_PATH: &str = "/weights";
+/// The mark of lines in which Envoy passes them on to `longhaul run` on its stderr, behind the names of the certificate.
+pub const WEIGHTS_MARK: &str = "@weights";
+
 /// Returns the socket of a remote at which `longhaul run` asks whether the ground reads the names of clients.
 #[must_use]
 pub fn names_socket(admin: &Path) -> PathBuf {
@@ -50,6 +57,15 @@ pub(super) struct Share {
     rate_key: &'static str,
     names_key: &'static str,
     subscriber: &'static str,
+    /// Clients of this remote with a weight of their own.
+    weighed: Vec<Weighed>,
+    /// The weight of all others.
+    usual: u32,
+    /// True if the places of the filter have files of their own.
+    in_files: bool,
+    weights_path: &'static str,
+    /// The mark, if `longhaul run` reads the lines.
+    weights_mark: Option<&'static str>,
     /// The remotes of a ground. Each has a bucket.
     remotes: Vec<OfRemote>,
     /// The names of the remote, as the PROXY header in front of the bytes has them. Behind the hop `share`, the address is the
@@ -69,10 +85,34 @@ pub(super) struct Share {
     socket: String,
 }
 
+/// Clients, and the weight of each in tenths.
+#[derive(Debug, Serialize)]
+struct Weighed {
+    tenths: u32,
+    ranges: Vec<Range>,
+}
+
+#[derive(Debug, Serialize)]
+struct Range {
+    address: String,
+    bits: u8,
+}
+
+fn weighed(weights: &Weights) -> Vec<Weighed> {
+    let range = |range: &IpNet| Range { address: range.network().to_string(), bits: range.prefix_len() };
+    let group = |group: &weights::Weighed| Weighed {
+        tenths: group.tenths,
+        ranges: group.ranges.iter().map(range).collect(),
+    };
+    weights.0.iter().map(group).collect()
+}
+
 /// The bucket of a remote.
 #[derive(Debug, Serialize)]
 struct OfRemote {
     bucket: String,
+    /// Its clients with a weight of their own.
+    weighed: Vec<Weighed>,
     /// The cluster of its clients' bytes that come in streams of the pipe.
     streams: String,
     /// The name, in base64.
@@ -84,14 +124,18 @@ struct OfRemote {
 }
 
 /// The places of Envoy's filter in a ground. They are in files of their own, so that a new remote closes no connection.
-pub(super) const PLACES: [&str; 4] = ["share", "share_text", "share_bytes", "share_hop"];
+const OF_A_GROUND: &[&str] = &["share", "share_text", "share_bytes", "share_hop"];
+/// The place in a remote. It has a file of its own if there are groups of clients, so that a quota closes none either.
+const OF_A_REMOTE: &[&str] = &["share_bytes"];
 
 impl OfRemote {
-    fn of(number: usize, name: &PeerName, bucket: &str) -> Self {
+    fn of(number: usize, name: &PeerName, bucket: &str, artifacts: &Artifacts) -> Self {
+        let name_text = name.to_string();
         Self {
+            weighed: artifacts.weighing.told.get(&name_text).map(weighed).unwrap_or_default(),
             bucket: format!("{bucket}-{name}"),
             streams: format!("introduced_late_{}", number + 1),
-            name: BASE64_STANDARD.encode(name.to_string()),
+            name: BASE64_STANDARD.encode(name_text),
             input: if is_uri(name) { "UriSanInput" } else { "DnsSanInput" },
             among_names: format!("(.*,)?{}(,.*)?", literal(name)),
         }
@@ -103,8 +147,13 @@ fn is_uri(name: &PeerName) -> bool {
 }
 
 impl Share {
-    pub(super) fn is_of_a_ground(&self) -> bool {
-        !self.remotes.is_empty()
+    /// Returns the places of the filter that have files of their own.
+    pub(super) fn places_in_files(&self) -> &'static [&'static str] {
+        match (self.in_files, self.remotes.is_empty()) {
+            (false, _) => &[],
+            (true, true) => OF_A_REMOTE,
+            (true, false) => OF_A_GROUND,
+        }
     }
 
     pub(super) fn of(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Option<Self> {
@@ -123,7 +172,12 @@ impl Share {
             rate_key: RATE_KEY,
             names_key: NAMES_KEY,
             subscriber: SUBSCRIBER,
-            remotes: remotes.iter().enumerate().map(|(number, name)| OfRemote::of(number, name, &bucket)).collect(),
+            remotes: remotes.iter().enumerate().map(|(number, name)| OfRemote::of(number, name, &bucket, artifacts)).collect(),
+            weighed: weighed(&Weights::of(&settings.clients, &artifacts.weighing.slow)),
+            usual: USUAL,
+            in_files: !remotes.is_empty() || !settings.clients.is_empty(),
+            weights_path: WEIGHTS_PATH,
+            weights_mark: artifacts.marks_pages.then_some(WEIGHTS_MARK),
             remote: REMOTE_IN_METADATA,
             remote_names: if remotes.iter().any(is_uri) {
                 "%DOWNSTREAM_PEER_DNS_SAN%,%DOWNSTREAM_PEER_URI_SAN%"

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Instant;
 
 use super::handshakes::Lately;
-use super::pages::RecentPages;
 use super::record::{Level, Record};
+use super::waiting::Heard;
 use super::{coredns, envoy, sink};
 
 /// The longest line in bytes. The rest of a longer one is another line.
@@ -15,8 +15,8 @@ const LONGEST: u64 = 64 << 10;
 /// The program whose lines are read.
 #[derive(Debug, Clone)]
 pub(in super::super) enum Dialect {
-    /// The pages of its access log for this program are added to these.
-    Envoy(RecentPages),
+    /// The lines of its access logs for this program are added to these.
+    Envoy(Heard),
     CoreDns,
     /// A program beside Envoy, with its name.
     Side(&'static str),
@@ -74,12 +74,14 @@ impl Lines {
             return;
         }
         match &self.dialect {
-            Dialect::Envoy(pages) => match envoy::parse(line) {
+            Dialect::Envoy(heard) => match envoy::parse(line) {
                 envoy::Line::Message(record) => self.begin(record),
                 envoy::Line::Further(line) => self.append(line),
                 envoy::Line::Noise => {}
                 envoy::Line::Foreign => sink::emit_foreign(line),
-                envoy::Line::Page(load) => pages.add(load),
+                envoy::Line::Page(load) => heard.pages.add(load),
+                envoy::Line::Weights(weights) => heard.weights.add(weights),
+                envoy::Line::Billed(billed) => heard.billed.add(billed),
                 envoy::Line::Handshake(handshake) => {
                     if let Some(record) = self.lately.record(&handshake, Instant::now()) {
                         sink::emit(&record);

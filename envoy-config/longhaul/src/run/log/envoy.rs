@@ -1,11 +1,13 @@
 //! The log lines of Envoy.
 
+use longhaul_observe::bill::Billed;
 use longhaul_observe::report::PageLoad;
-use longhaul_render::{HANDSHAKE_MARK, PAGE_MARK};
+use longhaul_render::{BILL_MARK, HANDSHAKE_MARK, PAGE_MARK, WEIGHTS_MARK};
 
 use super::handshakes::{self, Handshake};
 use super::pages;
 use super::record::{Level, Record};
+use super::weights::{self, HeardWeights};
 
 /// The log format with which Envoy is started: a mark, the level, the component, and the message with escapes for its
 /// newlines.
@@ -24,6 +26,10 @@ pub(super) enum Line {
     Handshake(Handshake),
     /// A page, from the access log for this program.
     Page(PageLoad),
+    /// The weights of a remote's clients, from the same.
+    Weights(HeardWeights),
+    /// The bytes of a client, from the same.
+    Billed(Billed),
     /// A line of the access log.
     Foreign,
     /// A line that says nothing, such as a failed handshake that has nothing to do with certificates: everybody can send
@@ -38,6 +44,12 @@ pub(super) fn parse(line: &str) -> Line {
     }
     if line.starts_with(PAGE_MARK) {
         return pages::parse(line).map_or(Line::Noise, Line::Page);
+    }
+    if line.starts_with(WEIGHTS_MARK) {
+        return weights::parse(line).map_or(Line::Noise, Line::Weights);
+    }
+    if let Some(billed) = line.strip_prefix(BILL_MARK) {
+        return Billed::parse(billed).map_or(Line::Noise, Line::Billed);
     }
     if line.starts_with('{') {
         return Line::Foreign;

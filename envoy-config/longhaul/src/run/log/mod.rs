@@ -6,6 +6,8 @@
 //! | `envoy`, `coredns` | turn lines of these programs into records |
 //! | `handshakes` | words a refused handshake of the pair, once a minute for each reason |
 //! | `pages` | remembers the last pages, by number |
+//! | `weights` | reads the weights of a remote's clients |
+//! | `waiting` | keeps what Envoy writes for the run until the run takes it |
 //! | `child_output` | reads the output of a child, and never lets the child wait |
 //! | `sink` | writes to stderr, and drops lines if stderr takes none |
 
@@ -16,10 +18,14 @@ mod handshakes;
 mod pages;
 mod record;
 mod sink;
+mod waiting;
+mod weights;
 
 pub(super) use child_output::{Dialect, follow};
 pub(super) use envoy::FORMAT as ENVOY_FORMAT;
 pub(super) use pages::RecentPages;
+pub(super) use waiting::Heard;
+pub(super) use weights::HeardWeights;
 pub(crate) use record::{Form, Level};
 pub(crate) use sink::{flush, start};
 

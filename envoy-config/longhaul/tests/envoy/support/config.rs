@@ -7,7 +7,7 @@ use std::{env, fs};
 use longhaul_config::AccessLog;
 use longhaul_config::load_text;
 use longhaul_derive::{HostFacts, derive};
-use longhaul_render::{Artifacts, NativeModule, NearSockets, ProgramSockets, RenderedTree, WasmModule, render};
+use longhaul_render::{Artifacts, NativeModule, NearSockets, ProgramSockets, RenderedTree, WasmModule, Weighing, render};
 use sha2::{Digest, Sha256};
 
 use super::envoy::skip;
@@ -120,6 +120,7 @@ impl Config {
             cache_name: None,
             renewals: None,
             access_log: AccessLog::File(self.path("access.log")),
+            weighing: Weighing::default(),
             marks_pages: true,
         }
     }

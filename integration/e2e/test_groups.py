@@ -1,0 +1,103 @@
+"""Groups of clients: weights at both ends, a quota that slows, and the bill."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from collections.abc import Iterator
+
+import pytest
+
+from harness.boxes.pep import command
+from harness.host.waiting import wait_for
+from harness.lab.groups import accounts, bulk, group, until_weighed, weights_in
+from harness.lab.neighbours import BULK, CLIENTS, SERVERS, NeighbourBed, neighbour_bed
+
+LINK = {"down.rate_bps": "4000000", "up.rate_bps": "1000000", "down.delay_ms": "150", "up.delay_ms": "150"}
+STATED = {"rtt": "300ms", "down": "4mbit", "up": "1mbit"}
+BRIDGE, CREW, NOBODY = 0, 1, 2
+"""Clients: one of each group, and one of none."""
+GROUPS = [group("bridge", BRIDGE, weight=4), group("crew", CREW, quota="1gib/day")]
+
+
+@pytest.fixture(scope="module")
+def bed(
+    root_bed: None,  # noqa: ARG001 - order of set-up
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[NeighbourBed]:
+    folder, near = tmp_path_factory.mktemp("groups"), {"clients": GROUPS, "log": {"who": "on"}}
+    with neighbour_bed(folder, "fair", link=LINK, stated=STATED, near=near) as running:
+        until_weighed(running, 40)
+        yield running
+
+
+def part(bed: NeighbourBed, seconds: float, *jobs: tuple[int, int, bool]) -> list[float]:
+    """The part of each client: its number, its downloads, and whether they are over https."""
+    got = bed.load(*(bulk(client, streams, seconds, seconds / 3, tls=tls) for client, streams, tls in jobs))
+    total = sum(one["bytes"] for one in got)
+    return [one["bytes"] / total for one in got]
+
+
+def test_a_client_has_the_weight_of_its_group_over_http_and_https(bed: NeighbourBed) -> None:
+    bridge, crew, nobody = part(bed, 9, (BRIDGE, 1, True), (CREW, 8, False), (NOBODY, 8, True))
+    # Four sixths, one, and one.
+    assert 0.55 < bridge < 0.75, (bridge, crew, nobody)
+    assert min(crew, nobody) > 0.1, (bridge, crew, nobody)
+
+
+def test_the_bill_counts_each_group_and_who_used_what_stays_in_a_file_for_root(bed: NeighbourBed) -> None:
+    remote = bed.running.remote
+    [whole] = bed.load({"do": "get", "host": BULK, "to": SERVERS[BULK], "from": CLIENTS[NOBODY], "after_s": 0,
+                        "number": 1, "tls": True, "path": "/40000/close"})  # fmt: skip
+    assert whole["whole"]
+    wait_for("the accounts", lambda: accounts(remote)["others"]["today"]["down"] > 40000, timeout_s=20)
+    found = accounts(remote)
+    assert found["bridge"]["today"]["down"] > found["crew"]["today"]["down"] > 40000, found
+    assert found["crew"]["quota"]["used"] >= found["crew"]["today"]["down"] and not found["crew"]["quota"]["slow"]
+    metrics = remote.metrics()
+    for name in ("bridge", "crew", "others"):
+        assert metrics[f'longhaul_group_bytes_total{{group="{name}",direction="down"}}'] > 0
+        assert metrics[f'longhaul_group_bytes_total{{group="{name}",direction="up"}}'] > 0
+    files = list((remote.state / "who").iterdir())
+    assert files and all(stat.S_IMODE(file.stat().st_mode) == 0o640 for file in files)
+    assert stat.S_IMODE((remote.state / "who").stat().st_mode) == 0o750
+    done = command("log", "--who", "--json", "--state", remote.state)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {(row["client"], row["site"]) for row in rows} >= {(CLIENTS[at], BULK) for at in (BRIDGE, CREW, NOBODY)}
+    assert next(row["down"] for row in rows if row["client"] == CLIENTS[NOBODY]) > 40000
+    words = command("status", "--state", remote.state).stdout
+    assert re.search(r"^group +bridge: weight 4, .* down", words, re.MULTILINE), words
+    public = words + remote.page("http://127.0.0.1:9153/metrics") + (remote.state / "run.json").read_text()
+    assert BULK not in public and CLIENTS[CREW] not in public
+
+
+def test_a_quota_slows_while_running_and_never_cuts(bed: NeighbourBed) -> None:
+    remote = bed.running.remote
+    file = remote.config
+    text = file.read_text()
+    try:
+        file.write_text(text.replace("1gib/day", "1mib/day"))
+        until_weighed(bed, 40, 1)
+        wait_for("the report", lambda: accounts(remote)["crew"]["quota"]["slow"], timeout_s=20)
+        assert remote.metrics()['longhaul_group_slow{group="crew"}'] == 1
+        assert "SLOW" in command("status", "--state", remote.state).stdout
+        crew, nobody = part(bed, 9, (CREW, 8, True), (NOBODY, 1, False))
+        assert crew < 0.2 < nobody, (crew, nobody)
+        get = {"do": "get", "host": BULK, "to": SERVERS[BULK], "from": CLIENTS[CREW], "after_s": 0, "number": 1}
+        assert [one["whole"] for one in bed.load(get | {"tls": False, "path": "/60000/close"})] == [True]
+    finally:
+        file.write_text(text)
+    until_weighed(bed, 40)
+
+
+def test_a_remote_without_groups_weighs_nobody(bed: NeighbourBed) -> None:
+    remote = bed.running.remote
+    text = remote.config.read_text()
+    try:
+        remote.config.write_text(re.sub(r"^clients: .*\n", "", text, flags=re.MULTILINE))
+        wait_for("equal weights at the ground", lambda: weights_in(bed.running.ground, "share") == {10}, timeout_s=60)
+        assert not (remote.state / "rendered" / "ecds" / "share_bytes.yaml").exists()
+    finally:
+        remote.config.write_text(text)
+    until_weighed(bed, 40)

@@ -1,0 +1,65 @@
+"""Groups of clients in the bed of neighbours, and what the remote says of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from harness.boxes.pep import Pep
+from harness.host.waiting import wait_for
+
+from .neighbours import BULK, CLIENTS, SERVERS, NeighbourBed
+
+
+def group(name: str, *clients: int, **keys: Any) -> dict[str, Any]:
+    """An entry of `clients`. The clients are numbers of `CLIENTS`."""
+    return {"name": name, "ranges": [CLIENTS[number] for number in clients], **keys}
+
+
+def accounts(remote: Pep) -> dict[str, dict[str, Any]]:
+    """The accounts of a running remote, by the name of the group."""
+    report = json.loads((remote.state / "run.json").read_text())
+    return {one["name"]: one for one in report["groups"]}
+
+
+def used(remote: Pep) -> int:
+    """The bytes of all groups since the start of the run, in both directions."""
+    return sum(one["since_start"]["down"] + one["since_start"]["up"] for one in accounts(remote).values())
+
+
+def until_settled(remote: Pep) -> int:
+    """Waits until the accounts have the last lines of Envoy. Returns the bytes of all groups."""
+    last = -1
+
+    def same() -> bool:
+        nonlocal last
+        before, last = last, used(remote)
+        return before == last
+
+    # Longer than the report takes, and the lines of a stream that is under way.
+    wait_for("the accounts", same, timeout_s=120, interval_s=16)
+    return last
+
+
+def until_weighed(bed: NeighbourBed, *weights: int) -> None:
+    """Waits until both ends have files with these weights in tenths, and no other."""
+    wished = {10, *weights}
+
+    def there() -> bool:
+        ends = ((bed.running.remote, "share_bytes"), (bed.running.ground, "share"))
+        return all(weights_in(pep, place) == wished for pep, place in ends)
+
+    wait_for("the weights at both ends", there, timeout_s=60, interval_s=0.2)
+
+
+def weights_in(pep: Pep, place: str) -> set[int]:
+    """The weights in a file of shares."""
+    text = (pep.state / "rendered" / "ecds" / f"{place}.yaml").read_text()
+    return {int(found) for found in re.findall(r"default_tenant_config: \{ weight: (\d+) \}", text)}
+
+
+def bulk(client: int, streams: int, seconds: float, skip_s: float, **keys: Any) -> dict[str, Any]:
+    """A job of a client: downloads or uploads for some seconds."""
+    job = {"do": "bulk", "host": BULK, "to": SERVERS[BULK], "from": CLIENTS[client], "streams": streams, "tls": False}
+    return job | {"seconds": seconds, "skip_s": skip_s} | keys
