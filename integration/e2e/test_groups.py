@@ -9,12 +9,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.boxes.pep import command
+from harness.boxes.pep import command, parse_metrics
 from harness.host.waiting import wait_for
 from harness.lab.groups import accounts, bulk, group, until_weighed, weights_in
 from harness.lab.neighbours import BULK, CLIENTS, SERVERS, NeighbourBed, neighbour_bed
 
 LINK = {"down.rate_bps": "4000000", "up.rate_bps": "1000000", "down.delay_ms": "150", "up.delay_ms": "150"}
+METRICS = "http://127.0.0.1:9153/metrics"
 STATED = {"rtt": "300ms", "down": "4mbit", "up": "1mbit"}
 BRIDGE, CREW, NOBODY = 0, 1, 2
 """Clients: one of each group, and one of none."""
@@ -55,7 +56,7 @@ def test_the_bill_counts_each_group_and_who_used_what_stays_in_a_file_for_root(b
     found = accounts(remote)
     assert found["bridge"]["today"]["down"] > found["crew"]["today"]["down"] > 40000, found
     assert found["crew"]["quota"]["used"] >= found["crew"]["today"]["down"] and not found["crew"]["quota"]["slow"]
-    metrics = remote.metrics()
+    metrics = parse_metrics(remote.page(METRICS))
     for name in ("bridge", "crew", "others"):
         assert metrics[f'longhaul_group_bytes_total{{group="{name}",direction="down"}}'] > 0
         assert metrics[f'longhaul_group_bytes_total{{group="{name}",direction="up"}}'] > 0
@@ -68,19 +69,20 @@ def test_the_bill_counts_each_group_and_who_used_what_stays_in_a_file_for_root(b
     assert next(row["down"] for row in rows if row["client"] == CLIENTS[NOBODY]) > 40000
     words = command("status", "--state", remote.state).stdout
     assert re.search(r"^group +bridge: weight 4, .* down", words, re.MULTILINE), words
-    public = words + remote.page("http://127.0.0.1:9153/metrics") + (remote.state / "run.json").read_text()
+    public = words + remote.page(METRICS) + (remote.state / "run.json").read_text()
     assert BULK not in public and CLIENTS[CREW] not in public
 
 
 def test_a_quota_slows_while_running_and_never_cuts(bed: NeighbourBed) -> None:
     remote = bed.running.remote
     file = remote.config
+    assert bed.load(bulk(CREW, 2, 4, 0))[0]["bytes"] > 1 << 20
     text = file.read_text()
     try:
         file.write_text(text.replace("1gib/day", "1mib/day"))
         until_weighed(bed, 40, 1)
         wait_for("the report", lambda: accounts(remote)["crew"]["quota"]["slow"], timeout_s=20)
-        assert remote.metrics()['longhaul_group_slow{group="crew"}'] == 1
+        assert parse_metrics(remote.page(METRICS))['longhaul_group_slow{group="crew"}'] == 1
         assert "SLOW" in command("status", "--state", remote.state).stdout
         crew, nobody = part(bed, 9, (CREW, 8, True), (NOBODY, 1, False))
         assert crew < 0.2 < nobody, (crew, nobody)

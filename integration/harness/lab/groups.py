@@ -54,8 +54,9 @@ def until_weighed(bed: NeighbourBed, *weights: int) -> None:
 
 
 def weights_in(pep: Pep, place: str) -> set[int]:
-    """The weights in a file of shares."""
-    text = (pep.state / "rendered" / "ecds" / f"{place}.yaml").read_text()
+    """The weights in a file of shares. Empty if there is none."""
+    file = pep.state / "rendered" / "ecds" / f"{place}.yaml"
+    text = file.read_text() if file.exists() else ""
     return {int(found) for found in re.findall(r"default_tenant_config: \{ weight: (\d+) \}", text)}
 
 

@@ -55,12 +55,9 @@ pub fn example() -> String {
     for group in super::below("") {
         let keys: Vec<&Key> = KEYS.iter().filter(|key| key.group() == group).collect();
         out.push('\n');
-        if keys.is_empty() {
-            // A key of the top, such as `role`.
-            if let Some(key) = super::row(group) {
-                let active = key.name == "role";
-                push_key(&mut out, key, "", active);
-            }
+        // A key of the top, such as `role`, or a list such as `clients`.
+        if let Some(key) = super::row(group) {
+            push_key(&mut out, key, "", key.name == "role");
             continue;
         }
         let active = keys.iter().any(|key| is_to_be_filled_in(key));

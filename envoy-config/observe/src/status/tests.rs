@@ -48,6 +48,8 @@ fn report(role: &str) -> RunReport {
         state_fault: None,
         cache_fault: None,
         compared: None,
+        groups: Vec::new(),
+        who: None,
         pages: Vec::new(),
         access_log: longhaul_config::AccessLog::Off,
         access_log_fault: None,
