@@ -14,13 +14,13 @@ TARGETS = [at_most("quota_slow_error", 0.1), at_most("quota_cut_responses", 0)]
 GROUPS = [group("bridge", 0), group("crew", 1, quota="1mib/day")]
 FAIR = 1 / 11
 """A tenth beside one."""
-SECONDS, SKIP_S = 90, 20
+SECONDS, SKIP_S = 120, 30
 WAYS = {"http": False, "https": True}
 
 
 def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]:
     """Uses the quota up, then measures both schemes. The worse one counts."""
-    seconds = 45 if quick else SECONDS
+    seconds = 60 if quick else SECONDS
     figures: dict[str, float | None] = {}
     errors, cut = [], 0
     with neighbour_bed(folder, "fair", near={"clients": GROUPS}) as bed:

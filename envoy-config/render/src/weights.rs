@@ -98,7 +98,8 @@ mod tests {
         for text in ["", "40=192.0.2.0/28,192.0.2.64/28;1=2001:db8::/56"] {
             assert_eq!(Weights::parse(text).unwrap().to_string(), text);
         }
-        for text in ["40", "0=192.0.2.0/28", "1001=192.0.2.0/28", "40=", "40=192.0.2.0/28,", "40=a", "4e1=192.0.2.0/28"] {
+        for text in ["40", "0=192.0.2.0/28", "1001=192.0.2.0/28", "40=", "40=192.0.2.0/28,", "40=a", "4e1=192.0.2.0/28"]
+        {
             assert_eq!(Weights::parse(text), None, "{text}");
         }
         let ranges = |count: u32| (0..count).map(|at| format!("10.0.{at}.0/24")).collect::<Vec<_>>().join(",");

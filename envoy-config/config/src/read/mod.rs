@@ -24,8 +24,8 @@ mod transport;
 
 use super::reader::Reader;
 use super::settings::{
-    Acme, Cache, ClientGroup, Compress, Dns, DrainTimes, EngineWish, Images, Limits, Link, Listen, Page, Proxy, Rewrite, Role,
-    Termination, Tracing, Upstream, Workers,
+    Acme, Cache, ClientGroup, Compress, Dns, DrainTimes, EngineWish, Images, Limits, Link, Listen, Page, Proxy,
+    Rewrite, Role, Termination, Tracing, Upstream, Workers,
 };
 use crate::overrides::Overrides;
 use crate::{Log, Share};

@@ -88,7 +88,10 @@ impl Accounts {
         }
         let outcome = self.write(settings);
         if let (Err(error), false) = (&outcome, self.failed) {
-            say(Level::Warning, &format!("the bytes of clients cannot be written down: {error}; a restart forgets them"));
+            say(
+                Level::Warning,
+                &format!("the bytes of clients cannot be written down: {error}; a restart forgets them"),
+            );
         }
         self.failed = outcome.is_err();
     }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use longhaul_config::{EngineWish, Loaded, Settings};
 use longhaul_derive::{Derived, HostFacts, derive};
-use longhaul_render::{self, Artifacts, CorefileContext, NearSockets, ProgramSockets, RenderError, RenderedTree, Weighing};
+use longhaul_render::{
+    self, Artifacts, CorefileContext, NearSockets, ProgramSockets, RenderError, RenderedTree, Weighing,
+};
 
 use super::access_log::Destination;
 use super::engine::{Engine, NativePlace, NoNative};

@@ -122,16 +122,14 @@ fn of_groups(groups: &[GroupReport]) -> String {
     for group in groups {
         for (direction, bytes) in [("down", group.since_start.down), ("up", group.since_start.up)] {
             let name = &group.name;
-            let _ = writeln!(
-                text,
-                "longhaul_group_bytes_total{{group=\"{name}\",direction=\"{direction}\"}} {bytes}"
-            );
+            let _ = writeln!(text, "longhaul_group_bytes_total{{group=\"{name}\",direction=\"{direction}\"}} {bytes}");
         }
     }
     text += "# HELP longhaul_group_seconds_total Time in which clients of a group moved bytes, in whole minutes.\n\
              # TYPE longhaul_group_seconds_total counter\n";
     for group in groups {
-        let _ = writeln!(text, "longhaul_group_seconds_total{{group=\"{}\"}} {}", group.name, group.since_start.seconds);
+        let _ =
+            writeln!(text, "longhaul_group_seconds_total{{group=\"{}\"}} {}", group.name, group.since_start.seconds);
     }
     let quotas = |value: fn(&QuotaReport) -> u64| {
         groups.iter().filter_map(move |group| Some((group.name.as_str(), value(group.quota.as_ref()?))))
@@ -162,7 +160,13 @@ mod tests {
     fn a_program_that_does_not_respond_is_counted_as_down() {
         let nobody = Endpoint::Unix("/nonexistent/admin.sock".into());
         let problems = vec![ProblemKind::ProgramDown];
-        let facts = Facts { counts_dns: true, caches_objects: true, envoy: Some(std::process::id()), problems, groups: Vec::new() };
+        let facts = Facts {
+            counts_dns: true,
+            caches_objects: true,
+            envoy: Some(std::process::id()),
+            problems,
+            groups: Vec::new(),
+        };
         let page = exposition(&nobody, &nobody, Some(&nobody), &facts);
         assert!(page.contains("\nlonghaul_problem{kind=\"program_down\"} 1\n"), "{page}");
         assert!(page.contains("\nlonghaul_problem{kind=\"link_silent\"} 0\n"), "{page}");

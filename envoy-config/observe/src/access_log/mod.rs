@@ -12,9 +12,9 @@ mod summary;
 mod who;
 mod words;
 
-pub(crate) use {request::counts, words::bytes as bytes_in_words};
 pub use {
     follow::{Follower, LogError},
     output::{Choice, Output},
     rotated::{files_since, rotated_files, rotated_path, since_text},
 };
+pub(crate) use {request::counts, words::bytes as bytes_in_words};

@@ -55,8 +55,11 @@ impl WhoHour {
             return;
         }
         let key = (moved.client, moved.site.clone());
-        let key =
-            if self.sums.len() < MOST || self.sums.contains_key(&key) { key } else { (moved.client, OTHERS.to_owned()) };
+        let key = if self.sums.len() < MOST || self.sums.contains_key(&key) {
+            key
+        } else {
+            (moved.client, OTHERS.to_owned())
+        };
         let (down, up) = self.sums.entry(key).or_default();
         (*down, *up) = (down.saturating_add(moved.down), up.saturating_add(moved.up));
     }

@@ -100,10 +100,8 @@ struct Range {
 
 fn weighed(weights: &Weights) -> Vec<Weighed> {
     let range = |range: &IpNet| Range { address: range.network().to_string(), bits: range.prefix_len() };
-    let group = |group: &weights::Weighed| Weighed {
-        tenths: group.tenths,
-        ranges: group.ranges.iter().map(range).collect(),
-    };
+    let group =
+        |group: &weights::Weighed| Weighed { tenths: group.tenths, ranges: group.ranges.iter().map(range).collect() };
     weights.0.iter().map(group).collect()
 }
 
@@ -172,7 +170,11 @@ impl Share {
             rate_key: RATE_KEY,
             names_key: NAMES_KEY,
             subscriber: SUBSCRIBER,
-            remotes: remotes.iter().enumerate().map(|(number, name)| OfRemote::of(number, name, &bucket, artifacts)).collect(),
+            remotes: remotes
+                .iter()
+                .enumerate()
+                .map(|(number, name)| OfRemote::of(number, name, &bucket, artifacts))
+                .collect(),
             weighed: weighed(&Weights::of(&settings.clients, &artifacts.weighing.slow)),
             usual: USUAL,
             in_files: !remotes.is_empty() || !settings.clients.is_empty(),

@@ -85,7 +85,7 @@ fn shares(derived: &Derived, width: usize) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let title = "\nneighbours: the payload of each direction, of which every client has an equal share\n";
+    let title = "\nneighbours: the payload of each direction, of which every client has a share\n";
     [title, &table(&["direction", "value and reason"], &rows, width)].concat()
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use longhaul_config::units::{Rate, show_duration};
 use longhaul_config::{
-    Cache, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity, delta_saving,
+    Cache, ClientGroup, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity, delta_saving,
 };
 use longhaul_derive::{
     Compressors, CongestionControl, Derived, LevelInUse, Limit, LinkQueue, Neighbours, Origin, SEVERAL_LINKS, Shaping,
@@ -24,6 +24,7 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
         Some(("uses", uses(&derived.capacity))),
         clients(settings).map(|text| ("clients", text)),
         neighbours(settings, &derived.neighbours).map(|text| ("neighbours", text)),
+        groups(&settings.clients).map(|text| ("groups", text)),
         link_queue(&derived.link_queue).map(|text| ("queue", text)),
         names(settings).map(|text| ("names", text)),
         // A box without a name of its own has nothing to encrypt with, which surprises nobody.
@@ -140,9 +141,22 @@ fn neighbours(settings: &Settings, neighbours: &Neighbours) -> Option<String> {
                 Role::Ground(ground) if ground.remotes.len() > 1 => "each client of a remote has an equal share of its",
                 _ => "each client has an equal share of",
             };
+            let whose =
+                if settings.clients.is_empty() { whose } else { "clients share, by the weights of their groups," };
             Some(format!("{whose} {} down, {} up (`link.fill`)", shown(down), shown(up)))
         }
     }
+}
+
+/// The groups of clients, with the weight of each client. None without any.
+fn groups(groups: &[ClientGroup]) -> Option<String> {
+    let words = |group: &ClientGroup| {
+        let quota =
+            group.quota.map(|quota| format!(", {} each {}, then a tenth of it", quota.size, quota.per.as_str()));
+        format!("{} (weight {}{})", group.name, group.weight, quota.unwrap_or_default())
+    };
+    let words: Vec<String> = groups.iter().map(words).collect();
+    (!words.is_empty()).then(|| format!("{}; each other client has weight 1 (`clients`)", words.join(", ")))
 }
 
 /// The queue that `longhaul host` makes. None without `link.device`.

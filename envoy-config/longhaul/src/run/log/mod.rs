@@ -24,10 +24,10 @@ mod weights;
 pub(super) use child_output::{Dialect, follow};
 pub(super) use envoy::FORMAT as ENVOY_FORMAT;
 pub(super) use pages::RecentPages;
-pub(super) use waiting::Heard;
-pub(super) use weights::HeardWeights;
 pub(crate) use record::{Form, Level};
 pub(crate) use sink::{flush, start};
+pub(super) use waiting::Heard;
+pub(super) use weights::HeardWeights;
 
 use record::Record;
 

@@ -27,7 +27,8 @@ mod tests {
         assert_eq!(heard.of, ["ship.example", "a.example"]);
         assert_eq!(heard.weights.to_string(), "40=192.0.2.0/28");
         assert_eq!(parse("@weights ship.example /weights?").unwrap().weights, Weights::default());
-        for line in ["@weights ship.example /weights", "@weights ship.example /?40=192.0.2.0/28", "@weights /weights?"] {
+        for line in ["@weights ship.example /weights", "@weights ship.example /?40=192.0.2.0/28", "@weights /weights?"]
+        {
             assert_eq!(parse(line), None, "{line}");
         }
     }

@@ -7,7 +7,9 @@ use std::{env, fs};
 use longhaul_config::AccessLog;
 use longhaul_config::load_text;
 use longhaul_derive::{HostFacts, derive};
-use longhaul_render::{Artifacts, NativeModule, NearSockets, ProgramSockets, RenderedTree, WasmModule, Weighing, render};
+use longhaul_render::{
+    Artifacts, NativeModule, NearSockets, ProgramSockets, RenderedTree, WasmModule, Weighing, render,
+};
 use sha2::{Digest, Sha256};
 
 use super::envoy::skip;
