@@ -51,4 +51,5 @@ def of(bed: NeighbourBed, seconds: float) -> tuple[dict[str, float | None], Any]
         "account_to_wire": counted / wire,
         "account_mb": counted / 1e6,
     }
-    return figures, {"accounts": accounts(remote)}
+    pools = {name: value for name, value in remote.metrics().items() if "_bytes_total" in name and "upstream_cx" in name}
+    return figures, {"accounts": accounts(remote), "pools": pools}
