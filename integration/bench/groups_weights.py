@@ -1,7 +1,7 @@
 """A client of a group with weight 4 beside four clients with weight 1, each with four downloads or an upload.
 
-An upload waits in buffers of the remote, so what a client has sent says little for minutes. So the accounts of the remote
-say what has left for the link, at the same time of two of their intervals.
+An upload waits in buffers of the remote, so what a client has sent says little. So the accounts say what has
+left for the link, at the same time of two of their intervals.
 """
 
 from __future__ import annotations

@@ -232,10 +232,10 @@ def write_pair(
     **split: Any,
 ) -> Files:
     """Writes the files of both ends. The remote resolves the names of `steered` at once. `page` is that section of both
-    files. `compress` is that of the ground, and `near` has further keys of the remote's file. `split` changes keys of the remote. `ground_packs` is the ground's own
-    `pack_headers`, and `others` are further remotes that it accepts. The roles in `older` run an earlier version, which
-    refuses keys that it does not know. `tcp` is `listen.tcp` of the remote, which then serves both families, and
-    `ground_ports` are further ports that the ground lists."""
+    files. `compress` is that of the ground, and `near` has further keys of the remote's file. `split` changes keys of
+    the remote. `ground_packs` is the ground's own `pack_headers`, and `others` are further remotes that it accepts. The
+    roles in `older` run an earlier version, which refuses keys that it does not know. `tcp` is `listen.tcp` of the
+    remote, which then serves both families, and `ground_ports` are further ports that the ground lists."""
     homes = {role: folder / role for role in ("remote", "ground")}
     for home in homes.values():
         home.mkdir(parents=True, exist_ok=True)

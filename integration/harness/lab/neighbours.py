@@ -121,8 +121,9 @@ def neighbour_bed(
     second_remote: bool = False,
     **split: Any,
 ) -> Iterator[NeighbourBed]:
-    """Sets up the bed. `split` changes the pair as `write_pair` does. `link` changes the emulated link, and `stated` is `link:` of all boxes where it differs. A
-    second remote stands beside the first one, and takes the connections of `OTHER_CLIENTS`."""
+    """Sets up the bed. `link` changes the emulated link, and `stated` is `link:` of all boxes where it differs. A
+    second remote stands beside the first one, and takes the connections of `OTHER_CLIENTS`. `split` changes the pair,
+    as `write_pair` does."""
     assert way in WAYS, way
     authority = Authority(folder)
     records = {name: [address] for name, address in SERVERS.items()}

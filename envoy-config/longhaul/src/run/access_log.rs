@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     fn log(access: LogWish, size: u64) -> Log {
-        Log { access, keep: 2 * DAY, size: Bytes(size), clients: LoggedClients::Cut }
+        Log { access, keep: 2 * DAY, size: Bytes(size), clients: LoggedClients::Cut, who: false }
     }
 
     fn mode(path: &Path) -> u32 {

@@ -124,8 +124,10 @@ impl Accounts {
         let oldest = oldest.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
         let oldest = hour_name(oldest);
         for entry in fs::read_dir(&self.who)?.flatten() {
-            if entry.file_name().to_str().is_some_and(|name| name.ends_with(".jsonl") && *name < *oldest) {
-                fs::remove_file(entry.path())?;
+            let path = entry.path();
+            let is_one = path.extension().is_some_and(|end| end == "jsonl");
+            if is_one && path.file_name().is_some_and(|name| name < oldest.as_str()) {
+                fs::remove_file(path)?;
             }
         }
         Ok(())

@@ -14,6 +14,7 @@ mod challenges;
 mod child;
 mod client_names;
 mod client_weights;
+mod clients;
 mod clock;
 mod compare_watch;
 mod debounce;

@@ -94,6 +94,8 @@ mod tests {
             state_fault: None,
             cache_fault: None,
             compared: None,
+            groups: Vec::new(),
+            who: None,
             pages: Vec::new(),
             access_log: AccessLog::Off,
             access_log_fault: None,

@@ -14,12 +14,11 @@ use longhaul_render::{NearSockets, ProgramSockets, Weighing};
 
 use super::acceptance::{Acceptance, Deaths};
 use super::access_log::{Destination, Rotation};
-use super::accounts::Accounts;
 use super::cache_fit::FittedCache;
 use super::challenges::ChallengeServer;
 use super::child;
-use super::client_names::ClientNames;
-use super::client_weights::{self, ToldWeights};
+use super::client_weights;
+use super::clients::Clients;
 use super::compare_watch::CompareWatch;
 use super::diagnosis::{Diagnosis, Refusals};
 use super::envoy::Envoy;
@@ -119,7 +118,6 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     let set_up = SetUp::of(&generation.settings);
     let publisher = Publisher::new(&state.path);
     let heard = Heard::default();
-    let accounts = Accounts::open(&state.kept, &state.path);
     let [admin, dns_metrics] = [state.private.admin(), state.private.dns_metrics()].map(Endpoint::Unix);
     let metrics_page = MetricsServer::new(
         admin,
@@ -140,10 +138,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         generation,
         cache,
         holders: HeldConnections::default(),
-        client_names: ClientNames::default(),
-        told_weights: ToldWeights::default(),
-        accounts,
-        heard,
+        clients: Clients::open(&state, heard.clone()),
         challenges: ChallengeServer::default(),
         set_up,
         resolvers: None,
@@ -231,13 +226,8 @@ pub(super) struct Run {
     pub(super) objects: SideProgram,
     /// Empty unless this box is a remote.
     pub(super) holders: HeldConnections,
-    /// Does nothing unless this box is a remote that shares the link.
-    client_names: ClientNames,
-    /// Does nothing unless this box is a remote that shares the link.
-    told_weights: ToldWeights,
-    /// Empty without groups of clients and `log.who`.
-    pub(super) accounts: Accounts,
-    heard: Heard,
+    /// Empty unless this box is an end of a pair.
+    clients: Clients,
     /// Serves nothing without `tls.acme.webroot`.
     pub(super) challenges: ChallengeServer,
     /// The facts of the configuration in force for `longhaul status`.
@@ -286,8 +276,8 @@ impl Run {
         let outcome = self.start().and_then(|started| if started { self.serve() } else { Ok(Stop::AtOnce) });
         let outcome = outcome.and_then(|stop| if stop == Stop::Drain { self.drain() } else { Ok(()) });
         let stopped = self.stop(matches!(outcome, Err(RunError::Interrupted)));
-        self.accounts.tend(&self.generation.settings, self.heard.billed.take());
-        self.accounts.save(&self.generation.settings);
+        self.clients.accounts.tend(&self.generation.settings, self.clients.heard.billed.take());
+        self.clients.accounts.save(&self.generation.settings);
         outcome.and(stopped)
     }
 
@@ -318,16 +308,17 @@ impl Run {
         let envoy = &self.envoy;
         self.holders.tend(settings, derived, self.machine.near, |when_down| link_is_up(envoy.admin()?, when_down));
         self.holders.follow_ground(settings, || ground_in_use(envoy.admin()?));
-        self.client_names.tend(settings, derived, self.holders.pipe(), envoy.pid().zip(envoy.admin()));
+        self.clients.names.tend(settings, derived, self.holders.pipe(), envoy.pid().zip(envoy.admin()));
         let weighing = &self.machine.weighing;
-        self.told_weights.tend(settings, derived, weighing, self.holders.pipe(), envoy.admin());
+        self.clients.told.tend(settings, derived, weighing, self.holders.pipe(), envoy.admin());
     }
 
     /// Counts what clients use, and gives each the share of its weight of now. Files that a change owes come first.
     fn tend_weights(&mut self) {
         let settings = &self.generation.settings;
-        let slow = self.accounts.tend(settings, self.heard.billed.take());
-        let told = client_weights::after(&self.machine.weighing.told, self.heard.weights.take(), &settings.role);
+        let slow = self.clients.accounts.tend(settings, self.clients.heard.billed.take());
+        let told =
+            client_weights::after(&self.machine.weighing.told, self.clients.heard.weights.take(), &settings.role);
         let next = Weighing { slow, told };
         if next == self.machine.weighing || self.owed.is_any() {
             return;
@@ -400,7 +391,7 @@ impl Run {
     pub(super) fn tend_metrics(&mut self) {
         let standing = self.problems.iter().filter(|problem| problem.ended.is_none());
         let problems = standing.map(|problem| problem.kind).collect();
-        let groups = self.accounts.report().to_vec();
+        let groups = self.clients.accounts.report().to_vec();
         self.metrics_page.tend(&self.generation.settings, self.envoy.pid(), problems, groups);
     }
 
@@ -459,8 +450,8 @@ impl Run {
             state_fault: self.state.fault.clone(),
             cache_fault: self.cache.fault.clone(),
             compared: self.compared.clone(),
-            groups: self.accounts.report().to_vec(),
-            who: self.accounts.who_folder(&self.generation.settings),
+            groups: self.clients.accounts.report().to_vec(),
+            who: self.clients.accounts.who_folder(&self.generation.settings),
             pages: Vec::new(),
             access_log: self.generation.access_log.log.clone(),
             access_log_fault: self.log_fault(),
