@@ -36,7 +36,7 @@ pub struct Weighing {
 }
 
 impl Weights {
-    /// Returns the weights of groups. Those in `slow` are beyond their quota, and have a tenth of theirs.
+    /// Returns the weights of groups. Those in `slow` are beyond their quota, and have a tenth of the weight.
     #[must_use]
     pub fn of(groups: &[ClientGroup], slow: &BTreeSet<String>) -> Self {
         let weighed = groups.iter().map(|group| Weighed {

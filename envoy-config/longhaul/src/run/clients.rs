@@ -1,4 +1,4 @@
-//! What a run knows of its clients: whether the ground reads their names and weights, and what they have used.
+//! The knowledge of a run about its clients: whether the ground reads their names and weights, and what they have used.
 
 use super::accounts::Accounts;
 use super::client_names::ClientNames;
@@ -15,7 +15,7 @@ pub(super) struct Clients {
     pub(super) told: ToldWeights,
     /// Empty without groups of clients and `log.who`.
     pub(super) accounts: Accounts,
-    /// What Envoy says.
+    /// The lines of Envoy.
     pub(super) heard: Heard,
 }
 

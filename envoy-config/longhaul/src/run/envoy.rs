@@ -57,7 +57,7 @@ pub(super) struct Envoy {
     processes: BTreeMap<Id, Process>,
     recovering: bool,
     deaths: Deaths,
-    /// What every process says.
+    /// The lines of every process.
     heard: Heard,
 }
 

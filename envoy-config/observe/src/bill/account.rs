@@ -1,4 +1,4 @@
-//! What a group has used, and whether it is beyond its quota.
+//! The use of the link by a group, and whether it is beyond its quota.
 
 use longhaul_config::{ClientGroup, Period};
 use serde::{Deserialize, Serialize};

@@ -18,7 +18,7 @@ const MOST_STREAMS: usize = 100_000;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Ledger {
     accounts: BTreeMap<String, Account>,
-    /// What lines of streams under way have counted.
+    /// The counts of lines of streams under way.
     #[serde(skip)]
     streams: HashMap<String, Counted>,
     #[serde(skip)]

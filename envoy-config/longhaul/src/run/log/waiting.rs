@@ -10,7 +10,7 @@ use super::weights::HeardWeights;
 /// The lines that may wait. The run takes them ten times a second.
 const MOST_WAITING: usize = 100_000;
 
-/// What the run hears from its Envoys.
+/// The lines that the run hears from its Envoys.
 #[derive(Debug, Clone, Default)]
 pub(in super::super) struct Heard {
     /// The last pages.
@@ -21,7 +21,7 @@ pub(in super::super) struct Heard {
     pub(in super::super) billed: Waiting<Billed>,
 }
 
-/// What Envoy wrote and the run has not read yet.
+/// Lines that Envoy wrote and the run has not read yet.
 #[derive(Debug)]
 pub(in super::super) struct Waiting<T>(Arc<Mutex<Vec<T>>>);
 
