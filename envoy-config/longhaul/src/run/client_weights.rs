@@ -48,20 +48,47 @@ impl ToldWeights {
     }
 }
 
-/// Returns the weights in force at a ground after it has heard `heard`: of its own remotes alone.
+/// Returns the remotes whose weights a box of this role believes, by name.
+pub(super) fn believed(role: &Role) -> Vec<String> {
+    let Role::Ground(ground) = role else { return Vec::new() };
+    ground.remotes.iter().map(PeerName::to_string).collect()
+}
+
+/// Returns the weights in force at a ground after it has heard `heard`. Only `remotes` are believed, each for its own clients.
 pub(super) fn after(
     present: &BTreeMap<String, Weights>,
     heard: Vec<HeardWeights>,
-    role: &Role,
+    remotes: &[String],
 ) -> BTreeMap<String, Weights> {
-    let Role::Ground(ground) = role else { return BTreeMap::new() };
-    let names: Vec<String> = ground.remotes.iter().map(PeerName::to_string).collect();
     let mut next = present.clone();
-    next.retain(|name, _| names.contains(name));
+    next.retain(|name, _| remotes.contains(name));
     for HeardWeights { of, weights } in heard {
-        if let Some(name) = names.iter().find(|name| of.contains(name)) {
+        if let Some(name) = remotes.iter().find(|name| of.contains(name)) {
             next.insert(name.clone(), weights);
         }
     }
     next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ground_believes_its_own_remotes_alone_and_each_for_itself() {
+        let weights = |text: &str| Weights::parse(text).unwrap();
+        let heard = |of: &str, text: &str| HeardWeights { of: vec![of.to_owned()], weights: weights(text) };
+        let remotes = ["ship.example", "ferry.example"].map(str::to_owned);
+        let told = vec![
+            heard("ship.example", "40=192.0.2.0/28"),
+            heard("stranger.example", "1=192.0.2.0/24"),
+            heard("ferry.example", "20=192.0.2.0/28"),
+            heard("ship.example", "1=192.0.2.0/28"),
+        ];
+        let next = after(&BTreeMap::new(), told, &remotes);
+        let shown: Vec<String> = next.iter().map(|(name, weights)| format!("{name} {weights}")).collect();
+        assert_eq!(shown, ["ferry.example 20=192.0.2.0/28", "ship.example 1=192.0.2.0/28"]);
+        assert_eq!(after(&next, Vec::new(), &remotes), next);
+        assert!(!after(&next, Vec::new(), &remotes[1..]).contains_key("ship.example"), "it has left the file");
+    }
 }

@@ -317,8 +317,8 @@ impl Run {
     fn tend_weights(&mut self) {
         let settings = &self.generation.settings;
         let slow = self.clients.accounts.tend(settings, self.clients.heard.billed.take());
-        let told =
-            client_weights::after(&self.machine.weighing.told, self.clients.heard.weights.take(), &settings.role);
+        let heard = self.clients.heard.weights.take();
+        let told = client_weights::after(&self.machine.weighing.told, heard, &client_weights::believed(&settings.role));
         let next = Weighing { slow, told };
         if next == self.machine.weighing || self.owed.is_any() {
             return;

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
+use longhaul_config::AccessLog;
 use longhaul_render::{Artifacts, RenderedTree};
 
 use crate::support::config::{Config, render_yaml};
@@ -141,6 +142,11 @@ const PAIRS: &[(&str, &str)] = &[
     ("remote with shares", "peer: '198.51.100.40:8443'"),
     ("remote with other ports", "peer: '198.51.100.40:8443'"),
     ("remote with other ports by tproxy", "peer: 'ground.test:8443', transport: h3, when_down: direct"),
+    ("remote with other ports, with groups", "peer: '198.51.100.40:8443', when_down: direct"),
+    ("remote with groups", "peer: '198.51.100.40:8443', when_down: direct"),
+    ("remote with groups", "peer: 'ground.test:8443', transport: h3"),
+    ("remote without a log, with groups", "peer: '198.51.100.40:8443'"),
+    ("remote without a log, with groups", "peer: '198.51.100.40:8443', warm: 0"),
     ("ground with shares", "peer: [ship.test]"),
     ("ground with shares", "peer: [ship.test, ferry.test, 'spiffe://fleet.test/barge/7'], transport: h3"),
 ];
@@ -150,29 +156,45 @@ const LTE: &str = "rtt: 80ms, down: 8mbit, up: 2mbit";
 const SATELLITE: &str = "rtt: 600ms, down: 20mbit, up: 5mbit";
 const TUNNEL: &str = "rtt: 600ms, down: 20mbit, up: 5mbit, mtu: 1280";
 const SHARED: &str = "rtt: 600ms, down: 20mbit, up: 5mbit, fill: auto";
+const GROUPS: &str =
+    "clients: [ { name: bridge, ranges: [192.0.2.0/28, '2001:db8::/64'], weight: 4 } ]\nlog: { who: on }\n";
 
 #[test]
 fn both_ends_of_a_pair_are_valid() {
     let Some(envoy) = binary() else { return };
     for (end, split) in PAIRS {
-        let (end, listen) = match end.split_once(" with other ports") {
-            Some((role, "")) => (role, "listen: { tcp: auto }\n"),
-            Some((role, _)) => (role, "listen: { tcp: all, intercept: tproxy }\n"),
-            None => (*end, ""),
+        let listen = match end {
+            _ if end.contains("by tproxy") => "listen: { tcp: all, intercept: tproxy }\n",
+            _ if end.contains("other ports") => "listen: { tcp: auto }\n",
+            _ => "",
         };
-        let links = [(" on LTE", LTE), (" over a tunnel", TUNNEL), (" with shares", SHARED), ("", SATELLITE)];
+        let links = [
+            (" on LTE", LTE),
+            (" over a tunnel", TUNNEL),
+            (" with shares", SHARED),
+            (" without a log, with groups", SHARED),
+            (" with other ports, with groups", SHARED),
+            (" with other ports by tproxy", SATELLITE),
+            (" with other ports", SATELLITE),
+            (" with groups", SHARED),
+            ("", SATELLITE),
+        ];
         let on = |(suffix, link)| end.strip_suffix(suffix).map(|role| (role, link));
         let (role, link) = links.into_iter().find_map(on).unwrap();
+        let groups = if end.ends_with("with groups") { GROUPS } else { "" };
         let config = Config::new("");
         let trust = Authority::new();
         trust.issue(&["ship.test"]).write(config.folder.path(), "pair");
         trust.write(&config.folder.path().join("pair-ca.pem"));
         let proxy = if role == "remote" { "proxy: { addresses: [198.51.100.12] }\n" } else { "" };
         let yaml = format!(
-            "role: {role}\nlink: {{ {link} }}\n{proxy}{listen}upstream: {{ resolvers: [192.0.2.53] }}\n\
+            "role: {role}\nlink: {{ {link} }}\n{proxy}{groups}{listen}upstream: {{ resolvers: [192.0.2.53] }}\n\
              split: {{ cert: pair.pem, key: pair.key, ca: pair-ca.pem, {split} }}\n"
         );
-        let artifacts = Artifacts { resolver: Some(([127, 0, 0, 1], 8153).into()), ..config.artifacts() };
+        let mut artifacts = Artifacts { resolver: Some(([127, 0, 0, 1], 8153).into()), ..config.artifacts() };
+        if end.contains("without a log") {
+            artifacts.access_log = AccessLog::Off;
+        }
         let tree = render_yaml(&yaml, config.folder.path(), &artifacts);
         write(&tree, &artifacts.root).expect("the tree is written");
         let file = artifacts.root.join("all.yaml");
