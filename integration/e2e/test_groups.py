@@ -88,7 +88,7 @@ def test_a_quota_slows_while_running_and_never_cuts(bed: NeighbourBed) -> None:
         wait_for("the report", lambda: accounts(remote)["crew"]["quota"]["slow"], timeout_s=20)
         assert parse_metrics(remote.page(METRICS))['longhaul_group_slow{group="crew"}'] == 1
         assert "SLOW" in command("status", "--state", remote.state).stdout
-        crew, nobody = part(bed, 6, (CREW, 8, True), (NOBODY, 1, False))
+        crew, nobody = part(bed, 9, (CREW, 4, True), (NOBODY, 4, True))
         # With equal weights, each has a half.
         assert crew < 0.35, (crew, nobody)
         get = {"do": "get", "host": BULK, "to": SERVERS[BULK], "from": CLIENTS[CREW], "after_s": 0, "number": 1}
