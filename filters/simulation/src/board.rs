@@ -19,8 +19,8 @@ const CLIENT_BYTES: usize = 96_000;
 /// The bytes of everything else: flights of all clients, lessons, and names of objects that a remote has. Five
 /// clients hold up to 403,000 bytes of flights. Runs of 60 seeds held 228,527 at most (2026-11-28).
 const OTHER_BYTES: usize = 460_000;
-/// The bytes of a place for an object beside the object: its line of the list (24 bytes of a name, a place, a size), and the
-/// name of its value, which an empty place has, too. A shelf of 1 MiB holds about 250 of the origins' objects, and at most
+/// The bytes of a place beside its object: a line of the list with 24 bytes of a name, a number and a size, and the name of a
+/// value. An empty place has a name, too. A shelf of 1 MiB holds about 250 of the origins' objects, and at most
 /// 2048 (`limits::SHELF_OBJECTS`).
 const PLACE_BYTES: usize = 48;
 

@@ -84,8 +84,8 @@ class NeighbourBed:
         return [one["bytes"] for one in self.load(*_bulk(streams, seconds, skip_s=skip_s, **job))]
 
     def uploads(self, streams: list[int], seconds: float, *, skip_s: float, **job: Any) -> list[int]:
-        """Returns the bytes that the server reads from clients with so many uploads each, all at the same time. What a
-        client has sent may wait in the remote for a long time."""
+        """Returns the bytes that the server reads from clients with so many uploads each, all at the same time. Bytes
+        that a client has sent may wait in the remote for a long time."""
         clients = self.start(*_bulk(streams, seconds, upload=True, **job))
         time.sleep(skip_s)
         before = self._received()
