@@ -68,8 +68,8 @@ export LONGHAUL_DIST := $(abspath $(DIST))
 export LONGHAUL_ENVOY ?= $(abspath $(DIST))/envoy
 # Most end-to-end tests wait for links and timeouts: a file of them uses a processor for a third of its time. So one file more than
 # there are processors runs at a time, and three at most. Each has namespaces and ports of its own. `harness/host/order.py` orders them.
-AT_ONCE := $(shell n=$$(nproc); echo $$((n < 2 ? n + 1 : 3)))
-FILES_AT_ONCE := --numprocesses $(AT_ONCE) --dist loadfile --no-loadscope-reorder
+AT_ONCE = $(shell n=$$(nproc); echo $$((n < 2 ? n + 1 : 3)))
+FILES_AT_ONCE = --numprocesses $(AT_ONCE) --dist loadfile --no-loadscope-reorder
 # Where a test writes why it did not run; `make test` prints the list, and fails on it when LONGHAUL_REQUIRE_ALL=1.
 export LONGHAUL_SKIPS := $(abspath target)/test/skips.txt
 

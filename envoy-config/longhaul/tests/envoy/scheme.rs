@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use crate::support::config::{Config, HTTP, TLS};
 use crate::support::dns::Dns;
 use crate::support::envoy::Envoy;
+use crate::support::h2;
 use crate::support::http::{exchange, get, request, send};
 use crate::support::origin::{Origin, Received, Reply};
 use crate::support::tls::{Authority, connect};
-use crate::support::{eventually, h2};
 
 const HOST: &str = "www.test:8081";
 
@@ -49,22 +49,13 @@ impl World {
     }
 }
 
-/// Repeats the request until no more of them reaches the origin.
-fn until_stored(origin: &Origin, mut ask: impl FnMut()) {
-    eventually("the object is stored", || {
-        let before = origin.received().len();
-        ask();
-        origin.received().len() == before
-    });
-}
-
 #[test]
 fn a_client_that_writes_https_on_the_http_listener_does_not_poison_the_cache_of_https() {
     let world = World::new();
     // One address speaks plain HTTP now and would speak TLS to whoever asked for it.
     let origin = Origin::start((world.config.block.at(8), 8081), cacheable("over http"));
     let Some(_envoy) = Envoy::start(&world.config) else { return };
-    until_stored(&origin, || {
+    origin.until_stored(|| {
         let stream = h2::get(world.http(), "https", HOST, "/a.css").unwrap();
         assert_eq!((stream.end, stream.body.as_slice()), (h2::End::Whole, &b"over http"[..]), "{stream:?}");
     });
@@ -84,7 +75,7 @@ fn a_client_that_writes_http_on_the_tls_listener_does_not_put_https_objects_into
     let identity = world.trust.issue(&["www.test"]);
     let origin = Origin::start_tls((world.config.block.at(8), 8081), identity, cacheable("over https"));
     let Some(_envoy) = Envoy::start(&world.config) else { return };
-    until_stored(&origin, || assert_eq!(world.over_tls(&format!("http://{HOST}/a.css")), "over https"));
+    origin.until_stored(|| assert_eq!(world.over_tls(&format!("http://{HOST}/a.css")), "over https"));
     let asked = origin.received().len();
     assert_ne!(get(world.http(), HOST, "/a.css", &[]).text(), "over https", "an https object was served as http");
     assert_eq!(world.over_tls("/a.css"), "over https");

@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::envoy::PATIENCE;
+use super::eventually;
 use super::tls::Identity;
 
 /// A request as an origin saw it.
@@ -133,6 +134,15 @@ impl Origin {
     /// TCP connections accepted so far.
     pub(crate) fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::Relaxed)
+    }
+
+    /// Repeats a request until no more of them comes here, because the response is stored.
+    pub(crate) fn until_stored(&self, mut ask: impl FnMut()) {
+        eventually("the object is stored", || {
+            let before = self.received().len();
+            ask();
+            self.received().len() == before
+        });
     }
 
     /// Every request so far.
