@@ -396,7 +396,7 @@ pub(crate) const KEYS: &[Key] = &[
         "cache.parent",
         Form("`ADDRESS:PORT` or list of them, `null`"),
         Is("null"),
-        "a caching proxy instead of the cache on disk; a name is refused. With a list, [each URL has its own proxy](../docs/src/high-availability.md#a-ring-of-caches). The parent looks names up again, so it needs the access list that `longhaul render` writes. Include `parent/squid.conf` before every `http_access allow`, or use `parent/ip_allow.yaml` for Traffic Server. Without the list, a name that changes its address leads the parent to private addresses. Varnish needs none, because it reaches only the backends of its VCL",
+        "a caching proxy instead of the cache on disk; a name is refused. With a list, each URL has its own proxy. Squid and Traffic Server need the access list that `longhaul render` writes ([how](../docs/src/high-availability.md#a-ring-of-caches))",
     ),
     key(
         "compress.br",
@@ -484,7 +484,7 @@ pub(crate) const KEYS: &[Key] = &[
         // Each costs both ends a socket and some memory. A ship with many browsers needs hundreds.
         Number { min: 0, max: 4096 },
         Derived("0 to 32, by the link"),
-        "remote: the number of connections, or streams of the pipe, that carry clients' TLS and DNS and are open before a client needs them. Each one that is used is replaced. The link decides which. Streams carry them where one ground is the only way, and a page's connections would overflow the link or block the uplink for half a second. At the start they open one after the other, with a quarter of the uplink. The default is 32, a browser's burst, or as many as three seconds of the uplink can open. On a metered link it is 16 connections. It is 0 where opening one takes longer than the round trip that it saves",
+        "remote: the number of spare connections that wait for clients' TLS and DNS. Each one that is used is replaced. Leave it: the link decides, and also whether they are connections or streams of the pipe. Streams carry them where one ground is the only way, and a page's connections would overflow the link or block the uplink for half a second. The default is 32, a browser's burst, or as many as three seconds of the uplink can open. On a metered link it is 16 connections. It is 0 where opening one takes longer than the round trip that it saves. At the start they open one after the other, with a quarter of the uplink",
     ),
     key(
         "split.instant_answers",
