@@ -277,9 +277,11 @@ pub fn is_of_a_client(headers: &[(&[u8], &[u8])]) -> bool {
 }
 
 /// Returns true if bundling sends the request of a client once more, because a base of the page was lost. It says so in
-/// this field, which the ground removes. No client can: Envoy removes the field from the requests of clients.
+/// this field, which the ground removes. No client can: Envoy removes the field from the requests of clients. The field is a
+/// list, to which a later version may add.
 fn is_sent_again(headers: &[(&[u8], &[u8])]) -> bool {
-    find(headers, b"x-longhaul-base") == Some(b"none")
+    find(headers, b"x-longhaul-base")
+        .is_some_and(|list| list.split(|byte| *byte == b',').any(|item| item.trim_ascii() == b"none"))
 }
 
 /// Returns true if a request does no harm when it reaches an origin twice.
