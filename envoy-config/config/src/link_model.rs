@@ -49,9 +49,9 @@ impl LinkClass {
     /// Describes the class in a few words, for `longhaul check`.
     pub fn verdict(self) -> &'static str {
         match self {
-            Self::ByteBound => "pages wait for bytes, not for round trips",
-            Self::LongRoundTrips => "pages wait for long round trips, not for bytes",
-            Self::ShortRoundTrips => "pages wait for short round trips, not for bytes",
+            Self::ByteBound => "pages wait for bytes",
+            Self::LongRoundTrips => "pages wait for round trips",
+            Self::ShortRoundTrips => "pages wait for short round trips",
         }
     }
 }
