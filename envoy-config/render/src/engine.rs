@@ -88,6 +88,8 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("part/odd_status.yaml", include_str!("../templates/part/odd_status.yaml.j2")),
     ("part/image_route.yaml", include_str!("../templates/part/image_route.yaml.j2")),
     ("part/calls_listener.yaml", include_str!("../templates/part/calls_listener.yaml.j2")),
+    ("part/hop.yaml", include_str!("../templates/part/hop.yaml.j2")),
+    ("part/hop_streams.yaml", include_str!("../templates/part/hop_streams.yaml.j2")),
     ("part/host_routes.yaml", include_str!("../templates/part/host_routes.yaml.j2")),
     ("part/untrue_when_compressed.yaml", include_str!("../templates/part/untrue_when_compressed.yaml.j2")),
     ("part/filter.yaml", include_str!("../templates/part/filter.yaml.j2")),
