@@ -1,8 +1,8 @@
 //! Equal shares of the link for the clients of a pair (`link.fill`).
 //!
 //! A box that sends a little less than the link carries owns the queue in front of it, and decides whose bytes go next.
-//! The ground does it for what comes down, and the remote for what goes up. Envoy counts the payload of streams, so the
-//! limit leaves room for the headers of all layers.
+//! The ground does it for what comes down, and the remote for what goes up. Envoy's own filter counts the payload of streams,
+//! so its limit leaves room for the headers of all layers. The filter `link-share` counts them, too.
 
 use std::time::Duration;
 
@@ -45,8 +45,10 @@ pub enum Neighbours {
 /// The limit on the payload of one direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
-    /// KiB of payload a second.
+    /// KiB of payload a second, for Envoy's filter.
     pub kib_per_second: u32,
+    /// Bytes a second with the headers of all layers, for the filter `link-share`.
+    pub wire_bytes_per_second: u64,
     /// The time between two fills of the bucket.
     pub fill_interval: Duration,
     /// The formula of the rate.
@@ -132,10 +134,13 @@ impl Neighbours {
 
 impl Limit {
     fn of(rate: Rate, percent: u32, payload: u64) -> Option<Self> {
-        let bytes = rate.bytes_in(Duration::from_secs(1)) * u64::from(percent) / 100 * payload / 1000;
+        let sent = rate.bytes_in(Duration::from_secs(1)) * u64::from(percent) / 100;
+        let bytes = sent * payload / 1000;
         let kib_per_second = u32::try_from(bytes >> 10).unwrap_or(u32::MAX);
         (kib_per_second >= LEAST_KIB).then(|| Self {
             kib_per_second,
+            // Both directions have the headers of what they carry. Acknowledgements are the rest.
+            wire_bytes_per_second: sent * payload / PAYLOAD_DOWN,
             fill_interval: fill_interval(kib_per_second),
             formula: format!(
                 "{percent}% of {rate} (`link.fill`), less {}.{}% of headers{}",
@@ -162,9 +167,21 @@ fn fill_interval(kib_per_second: u32) -> Duration {
 mod tests {
     use super::*;
 
+    fn of(kbit: u64, percent: u32, payload: u64) -> Option<Limit> {
+        Limit::of(Rate { bits_per_second: kbit * 1000 }, percent, payload)
+    }
+
     fn limit(kbit: u64, percent: u32, payload: u64) -> Option<(u32, u128)> {
-        let limit = Limit::of(Rate { bits_per_second: kbit * 1000 }, percent, payload)?;
+        let limit = of(kbit, percent, payload)?;
         Some((limit.kib_per_second, limit.fill_interval.as_millis()))
+    }
+
+    #[test]
+    fn a_filter_that_counts_headers_has_what_the_link_carries_less_acknowledgements() {
+        let wire = |kbit, percent, payload| of(kbit, percent, payload).unwrap().wire_bytes_per_second;
+        assert_eq!(wire(2000, AUTO_PERCENT, PAYLOAD_DOWN), 235_000);
+        assert_eq!(wire(500, AUTO_PERCENT, PAYLOAD_UP), 51_700);
+        assert_eq!(wire(2000, 50, PAYLOAD_DOWN), 125_000);
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //! | `cds.yaml` | clusters | `upstream.map`, resolvers, transport |
 //! | `rds/*.yaml` | routes | `upstream.map`, `tls.acme`, `proxy.secure_names` with `tls.acme` |
 //! | `ecds/guard.yaml` | what must not be reached | `upstream.ports`, `upstream.allow_private`, addresses |
-//! | `ecds/share*.yaml` | the shares of the links of a ground's remotes, and of a remote with groups | the names of remotes, `clients`, a quota that is used up |
+//! | `ecds/share*.yaml` | the shares of the links of a ground's remotes, and of a remote with groups | the names of remotes, `clients`, a quota that is used up; `ecds/link-share.yaml` with native filters |
 //! | `ecds/NAME.yaml` | a position of a filter in [`FILTERS`], and its configuration | the settings that the configuration holds, a new module |
 //! | `objects.json` | the configuration of `longhaul-objects` | `cache.dir`, `cache.size`, `cache.plain_fields`, `cache.groups` |
 //! | `images.json` | the configuration of `longhaul-images` | `page.images`, `limits.image_*` |
@@ -125,6 +125,9 @@ pub fn with_weights(
 }
 
 fn put_shares(tree: &mut RenderedTree, view: &View, engine: &Engine) -> Result<(), RenderError> {
+    if let Some(Some(filter)) = view.filters.get(filters::link_share::FILTER.name) {
+        tree.put(filter.file(), engine.render_with("ecds_filter.yaml", view, "filter", filter)?);
+    }
     for name in view.shares_in_files() {
         tree.put(format!("ecds/{name}.yaml"), engine.render_with("ecds_share.yaml", view, "share_name", name)?);
     }

@@ -123,13 +123,15 @@ pub(crate) enum Map {
     ResponseTrailers = 3,
 }
 
-/// A part of the body of a response.
+/// A part of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Body {
-    /// The bytes of this hook.
+    /// The bytes of a request in this hook.
+    RequestReceived = 0,
+    /// The bytes of a response in this hook.
     Received = 2,
-    /// The bytes that Envoy holds, from earlier hooks.
+    /// The bytes of a response that Envoy holds, from earlier hooks.
     Held = 3,
 }
 

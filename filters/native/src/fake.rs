@@ -3,9 +3,12 @@
 #![allow(unsafe_code, clippy::missing_safety_doc)]
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ptr;
 use std::rc::Rc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::abi::{Lent, LentField, Ptr};
 
@@ -24,6 +27,8 @@ pub(crate) struct Fake {
     pub(crate) counters: Vec<(String, u64)>,
     /// The filter state.
     pub(crate) state: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The last bell of a stream.
+    pub(crate) bell: usize,
     /// Runs while a part of a response is sent.
     pub(crate) while_sending: Option<Callback>,
 }
@@ -36,6 +41,14 @@ impl fmt::Debug for Callback {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str("Callback")
     }
+}
+
+/// The bells of streams that have rung, on whatever thread.
+static RUNG: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+
+/// Returns true once a bell has rung.
+pub(crate) fn has_rung(bell: usize) -> bool {
+    RUNG.lock().unwrap().contains(&bell)
 }
 
 thread_local! {
@@ -111,8 +124,16 @@ mod functions {
         fn envoy_dynamic_module_callback_http_filter_config_scheduler_commit(scheduler: Ptr, event: u64) {}
         fn envoy_dynamic_module_callback_http_filter_config_scheduler_delete(scheduler: Ptr) {}
         fn envoy_dynamic_module_callback_http_filter_get_worker_index(stream: Ptr) -> u32 { 0 }
-        fn envoy_dynamic_module_callback_http_filter_scheduler_new(stream: Ptr) -> Ptr { token() }
-        fn envoy_dynamic_module_callback_http_filter_scheduler_commit(scheduler: Ptr, event: u64) { say("ring"); }
+        fn envoy_dynamic_module_callback_http_filter_scheduler_new(stream: Ptr) -> Ptr {
+            static LAST: AtomicUsize = AtomicUsize::new(1);
+            let bell = LAST.fetch_add(1, Ordering::Relaxed);
+            fake(|fake| fake.bell = bell);
+            ptr::without_provenance_mut(bell)
+        }
+        fn envoy_dynamic_module_callback_http_filter_scheduler_commit(scheduler: Ptr, event: u64) {
+            RUNG.lock().unwrap().insert(scheduler.addr());
+            say("ring");
+        }
         fn envoy_dynamic_module_callback_http_filter_scheduler_delete(scheduler: Ptr) {}
         fn envoy_dynamic_module_callback_http_get_header(
             stream: Ptr, map: u32, name: Lent, value: *mut Lent, index: usize, count: *mut usize,

@@ -11,14 +11,29 @@ use std::ptr;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use link_share::Direction;
+
 use crate::abi::{self, Lent, LentField, Ptr};
 use crate::config::Config;
 use crate::outgoing::Outgoing;
 use crate::panics;
+use crate::share::{Share, Shared};
 use crate::worker::{After, Event, Finished, Then, Worker};
 
+/// A configuration, as Envoy gives it back.
+enum Loaded {
+    Filter(Box<Config>),
+    Share(Arc<Share>),
+}
+
 /// A stream, as Envoy gives it back.
-struct Handle {
+enum Handle {
+    Filter(Filtered),
+    Share(Shared),
+}
+
+/// A stream of a filter.
+struct Filtered {
     config: *const Config,
     worker: Arc<Worker>,
     id: u32,
@@ -26,7 +41,7 @@ struct Handle {
     response: OnceCell<Rc<Outgoing>>,
 }
 
-impl Handle {
+impl Filtered {
     /// Does what a hook has left to do. The stream and the handle may be gone afterwards.
     fn finish(&self, after: After, stream: abi::Stream) -> Then {
         let Finished { then, response } = after.finish(stream);
@@ -53,12 +68,30 @@ unsafe fn on_stream(stream: Ptr, handle: Ptr, event: Event) -> Then {
         let Some(handle) = (unsafe { handle.cast::<Handle>().as_ref() }) else { return Then::PassOn };
         // SAFETY: the stream lives for the length of the hook.
         let stream = unsafe { abi::Stream::of(stream) };
+        let handle = match handle {
+            Handle::Filter(handle) => handle,
+            Handle::Share(shared) => return shared.hear(stream, &event),
+        };
         let after = handle.worker.hook(handle.id, stream, event);
         if after.panicked {
             // SAFETY: Envoy keeps the configuration for as long as it has streams.
             unsafe { &*handle.config }.count_panic();
         }
         handle.finish(after, stream)
+    })
+}
+
+/// Runs a hook for what follows the headers of a request. Only the shares of a link need those.
+///
+/// # Safety
+/// `handle` is that of a stream.
+unsafe fn on_request(handle: Ptr, act: impl FnOnce(&Shared) -> Then) -> Then {
+    hook(Then::PassOn, || {
+        // SAFETY: `filter_new` made the box, and Envoy has not destroyed the filter.
+        match unsafe { handle.cast::<Handle>().as_ref() } {
+            Some(Handle::Share(shared)) => act(shared),
+            Some(Handle::Filter(_)) | None => Then::PassOn,
+        }
     })
 }
 
@@ -69,7 +102,7 @@ fn headers_status(then: Then) -> u32 {
     const STOP_ALL_AND_WATERMARK: u32 = 4;
     match then {
         Then::PassOn => CONTINUE,
-        Then::Hold => STOP_ALL_AND_WATERMARK,
+        Then::Hold | Then::Wait => STOP_ALL_AND_WATERMARK,
         Then::Drop => STOP_ITERATION,
     }
 }
@@ -78,10 +111,12 @@ fn headers_status(then: Then) -> u32 {
 fn body_status(then: Then) -> u32 {
     const CONTINUE: u32 = 0;
     const STOP_AND_BUFFER: u32 = 1;
+    const STOP_AND_WATERMARK: u32 = 2;
     const STOP_WITHOUT_BUFFER: u32 = 3;
     match then {
         Then::PassOn => CONTINUE,
         Then::Hold => STOP_AND_BUFFER,
+        Then::Wait => STOP_AND_WATERMARK,
         Then::Drop => STOP_WITHOUT_BUFFER,
     }
 }
@@ -102,8 +137,14 @@ extern "C" fn envoy_dynamic_module_on_http_filter_config_new(config: Ptr, name: 
     hook(ptr::null_mut(), || {
         // SAFETY: Envoy lends both, and keeps the configuration until it calls `config_destroy`.
         let (config, name, json) = unsafe { (abi::Config::of(config), name.bytes(), json.bytes()) };
-        match Config::load(config, &String::from_utf8_lossy(name), json) {
-            Ok(config) => Box::into_raw(config).cast(),
+        let name = String::from_utf8_lossy(name);
+        let loaded = if name.split('@').next() == Some(link_share::NAME) {
+            Share::load(config, json).map(|share| Loaded::Share(Arc::new(share)))
+        } else {
+            Config::load(config, &name, json).map(Loaded::Filter)
+        };
+        match loaded {
+            Ok(loaded) => Box::into_raw(Box::new(loaded)).cast(),
             Err(reason) => {
                 abi::log(4, &reason);
                 ptr::null_mut()
@@ -112,11 +153,23 @@ extern "C" fn envoy_dynamic_module_on_http_filter_config_new(config: Ptr, name: 
     })
 }
 
+/// Returns the configuration of a filter.
+///
+/// # Safety
+/// `config_new` made the box, and Envoy has not destroyed the configuration.
+unsafe fn filter<'c>(config: Ptr) -> Option<&'c Config> {
+    // SAFETY: the caller's promise.
+    match unsafe { config.cast::<Loaded>().as_ref() } {
+        Some(Loaded::Filter(config)) => Some(config),
+        Some(Loaded::Share(_)) | None => None,
+    }
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn envoy_dynamic_module_on_http_filter_config_destroy(config: Ptr) {
     if !config.is_null() {
         // SAFETY: `config_new` made the box, and Envoy destroys it once, after its streams.
-        hook((), || drop(unsafe { Box::from_raw(config.cast::<Config>()) }));
+        hook((), || drop(unsafe { Box::from_raw(config.cast::<Loaded>()) }));
     }
 }
 
@@ -124,14 +177,20 @@ extern "C" fn envoy_dynamic_module_on_http_filter_config_destroy(config: Ptr) {
 extern "C" fn envoy_dynamic_module_on_http_filter_new(config: Ptr, stream: Ptr) -> Ptr {
     hook(ptr::null_mut(), || {
         // SAFETY: `config_new` made the box, and the stream lives for the length of the hook.
-        let (config, stream) = unsafe { (&*config.cast::<Config>(), abi::Stream::of(stream)) };
+        let (config, stream) = unsafe { (&*config.cast::<Loaded>(), abi::Stream::of(stream)) };
+        let config = match config {
+            Loaded::Filter(config) => config,
+            Loaded::Share(share) => {
+                return Box::into_raw(Box::new(Handle::Share(Shared::new(Arc::clone(share))))).cast();
+            }
+        };
         let Some(worker) = config.worker(stream.worker()) else { return ptr::null_mut() };
         let (id, panicked) = worker.open();
         if panicked {
             config.count_panic();
         }
-        let handle = Handle { config: ptr::from_ref(config), worker, id, response: OnceCell::new() };
-        Box::into_raw(Box::new(handle)).cast()
+        let filtered = Filtered { config: ptr::from_ref::<Config>(config), worker, id, response: OnceCell::new() };
+        Box::into_raw(Box::new(Handle::Filter(filtered))).cast()
     })
 }
 
@@ -143,6 +202,7 @@ extern "C" fn envoy_dynamic_module_on_http_filter_destroy(handle: Ptr) {
     hook((), || {
         // SAFETY: `filter_new` made the box, and Envoy destroys it once.
         let handle = unsafe { Box::from_raw(handle.cast::<Handle>()) };
+        let Handle::Filter(handle) = *handle else { return };
         if let Some(response) = handle.response.get() {
             response.end();
         }
@@ -157,6 +217,18 @@ extern "C" fn envoy_dynamic_module_on_http_filter_destroy(handle: Ptr) {
 extern "C" fn envoy_dynamic_module_on_http_filter_request_headers(stream: Ptr, handle: Ptr, end: bool) -> u32 {
     // SAFETY: Envoy's pointers.
     headers_status(unsafe { on_stream(stream, handle, Event::RequestHeaders(end)) })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_http_filter_request_body(stream: Ptr, handle: Ptr, _: bool) -> u32 {
+    // SAFETY: Envoy's pointers.
+    body_status(unsafe { on_request(handle, |shared| shared.piece(abi::Stream::of(stream), Direction::Request)) })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn envoy_dynamic_module_on_http_filter_request_trailers(_: Ptr, handle: Ptr) -> u32 {
+    // SAFETY: Envoy's pointers.
+    trailers_status(unsafe { on_request(handle, |shared| shared.end(Direction::Request)) })
 }
 
 #[unsafe(no_mangle)]
@@ -184,6 +256,10 @@ extern "C" fn envoy_dynamic_module_on_http_filter_scheduled(stream: Ptr, handle:
         let Some(handle) = (unsafe { handle.cast::<Handle>().as_ref() }) else { return };
         // SAFETY: the stream lives for the length of the hook.
         let stream = unsafe { abi::Stream::of(stream) };
+        let handle = match handle {
+            Handle::Filter(handle) => handle,
+            Handle::Share(shared) => return shared.turn(stream),
+        };
         match handle.response.get().cloned() {
             Some(response) => response.go_on(stream),
             None => drop(handle.finish(handle.worker.mail(handle.id), stream)),
@@ -198,8 +274,10 @@ extern "C" fn envoy_dynamic_module_on_http_filter_scheduled(stream: Ptr, handle:
 unsafe fn on_response(handle: Ptr, act: impl FnOnce(&Outgoing)) {
     hook((), || {
         // SAFETY: as in `on_stream`. The copy outlives a handle that goes meanwhile.
-        let response = unsafe { handle.cast::<Handle>().as_ref() }.and_then(|handle| handle.response.get().cloned());
-        if let Some(response) = response {
+        let handle = unsafe { handle.cast::<Handle>().as_ref() };
+        if let Some(Handle::Filter(handle)) = handle
+            && let Some(response) = handle.response.get().cloned()
+        {
             act(&response);
         }
     });
@@ -268,16 +346,21 @@ extern "C" fn envoy_dynamic_module_on_http_filter_config_http_callout_done(
 ) {
     hook((), || {
         // SAFETY: `config_new` made the box, and Envoy lends the response.
-        let (config, answer) =
-            unsafe { (&*config.cast::<Config>(), answer(outcome, fields, field_count, pieces, piece_count)) };
-        config.ended(call, answer);
+        let (config, answer) = unsafe { (filter(config), answer(outcome, fields, field_count, pieces, piece_count)) };
+        if let Some(config) = config {
+            config.ended(call, answer);
+        }
     });
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn envoy_dynamic_module_on_http_filter_config_scheduled(_: Ptr, config: Ptr, event: u64) {
     // SAFETY: `config_new` made the box.
-    hook((), || unsafe { &*config.cast::<Config>() }.tick(event));
+    hook((), || {
+        if let Some(config) = unsafe { filter(config) } {
+            config.tick(event);
+        }
+    });
 }
 
 /// Hooks that the filters do not need.
@@ -293,8 +376,6 @@ macro_rules! unused {
 }
 
 unused! {
-    envoy_dynamic_module_on_http_filter_request_body(Ptr, Ptr, bool) -> u32 = 0;
-    envoy_dynamic_module_on_http_filter_request_trailers(Ptr, Ptr) -> u32 = 0;
     envoy_dynamic_module_on_http_filter_stream_complete(Ptr, Ptr);
     envoy_dynamic_module_on_http_filter_local_reply(Ptr, Ptr, u32, Lent, bool) -> u32 = 0;
     envoy_dynamic_module_on_http_filter_http_stream_headers(Ptr, Ptr, u64, Ptr, usize, bool);

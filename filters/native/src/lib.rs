@@ -11,6 +11,7 @@
 //! | `confined` | the lock around a worker's filter |
 //! | `board` | values that all workers see |
 //! | `timer` | ticks |
+//! | `share` | the shares of a link among its clients |
 //! | `panics` | what a panic leaves behind |
 //! | `filters` | the table of filters |
 
@@ -25,6 +26,7 @@ mod hooks;
 mod host;
 mod outgoing;
 mod panics;
+mod share;
 #[cfg(test)]
 mod tests;
 mod timer;

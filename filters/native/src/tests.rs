@@ -144,7 +144,7 @@ fn piece(worker: &Worker, id: u32, bytes: &[u8], end: bool) -> (Then, Vec<u8>) {
                 Vec::new()
             }
             Then::PassOn => [std::mem::take(&mut fake.held), received].concat(),
-            Then::Drop => Vec::new(),
+            Then::Wait | Then::Drop => Vec::new(),
         }
     });
     (then, received)

@@ -308,6 +308,8 @@ pub(crate) enum Then {
     PassOn,
     /// It holds it.
     Hold,
+    /// It holds it, and reads no more from the sender than its buffer takes.
+    Wait,
     /// It drops it: the stream has another response, or none.
     Drop,
 }

@@ -55,7 +55,11 @@ def until_weighed(bed: NeighbourBed, *weights: int) -> None:
 
 def weights_in(pep: Pep, place: str) -> set[int]:
     """The weights in a file of shares. Empty if there is none."""
-    file = pep.state / "rendered" / "ecds" / f"{place}.yaml"
+    files = pep.state / "rendered" / "ecds"
+    if (native := files / "link-share.yaml").exists():
+        # Clients with the usual weight are not listed.
+        return {10} | {int(found) for found in re.findall(r'\\"tenths\\":(\d+)', native.read_text())}
+    file = files / f"{place}.yaml"
     text = file.read_text() if file.exists() else ""
     return {int(found) for found in re.findall(r"default_tenant_config: \{ weight: (\d+) \}", text)}
 

@@ -10,11 +10,13 @@
 //! | url-rewrite | yes | | yes | outer |
 //! | name-budget | yes | where it goes to origins itself | yes | inner, direct, tunnel |
 //! | object-reader | yes | | yes | outer, with the native engine |
+//! | link-share | | yes | yes | outer, upgrades and hops of bytes, with the native engine |
 //! | header-compression | | yes | yes | the pipe's cluster at the remote, outer at the ground; direct: the remote's own way to origins |
 //! | bundling | | yes | yes | outer |
 
 mod bundling;
 mod header_compression;
+pub(super) mod link_share;
 mod name_budget;
 mod object_reader;
 mod placed;
@@ -27,6 +29,7 @@ use longhaul_derive::Derived;
 
 use super::artifacts::{Artifacts, Module};
 use super::engine::RenderError;
+use super::weights::Weighing;
 use placed::OF_EVERY_FILTER;
 pub(super) use placed::PlacedFilter;
 pub(super) use url_rewrite::capabilities_in_a_gateway;
@@ -36,6 +39,7 @@ pub const FILTERS: &[Filter] = &[
     url_rewrite::FILTER,
     name_budget::FILTER,
     object_reader::FILTER,
+    link_share::FILTER,
     header_compression::FILTER,
     bundling::GROUND,
     bundling::REMOTE,
@@ -73,6 +77,8 @@ struct Position {
 struct Context<'a> {
     settings: &'a Settings,
     derived: &'a Derived,
+    /// The weights of clients of the link.
+    weighing: &'a Weighing,
     /// True if an access log shows the account of a page.
     logs_pages: bool,
     /// True if images are recoded.
@@ -121,7 +127,9 @@ pub(super) fn positions(
     let caches_objects = super::objects::is_on(settings, artifacts);
     let is_bypassed = artifacts.native.is_none() && caches_objects;
     let cache_name = artifacts.cache_name.as_deref();
-    let context = Context { settings, derived, logs_pages, recodes_images, caches_objects, cache_name, is_bypassed };
+    let weighing = &artifacts.weighing;
+    let context =
+        Context { settings, derived, weighing, logs_pages, recodes_images, caches_objects, cache_name, is_bypassed };
     let mut positions = Positions::new();
     for filter in FILTERS {
         for position in filter.positions {

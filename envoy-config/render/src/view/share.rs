@@ -177,7 +177,8 @@ impl Share {
                 .collect(),
             weighed: weighed(&Weights::of(&settings.clients, &artifacts.weighing.slow)),
             usual: USUAL,
-            in_files: !remotes.is_empty() || !settings.clients.is_empty(),
+            // With native filters, the filter link-share has one file for all places.
+            in_files: artifacts.native.is_none() && (!remotes.is_empty() || !settings.clients.is_empty()),
             weights_path: WEIGHTS_PATH,
             weights_mark: artifacts.marks_pages.then_some(WEIGHTS_MARK),
             remote: REMOTE_IN_METADATA,

@@ -1,0 +1,44 @@
+//! link-share: the order in which the bytes of clients cross the link. One order holds for all workers, so it is in the native
+//! module alone. With wasm filters, Envoy's own filter shares the link (`part/share_limit.yaml`).
+
+use link_share::config::WeightConfig;
+use link_share::{Config, Direction, LinkConfig};
+use longhaul_config::{PeerName, Role, RoleName};
+
+use super::{Context, Filter, Position};
+use crate::RenderError;
+use crate::weights::Weights;
+
+pub(crate) const FILTER: Filter = Filter {
+    name: link_share::NAME,
+    needed: |_| false,
+    is_native_only: true,
+    capabilities: &[],
+    positions: &[Position { name: link_share::NAME, roles: &[RoleName::Remote, RoleName::Ground], configuration }],
+};
+
+fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
+    let settings = context.settings;
+    let Some(limit) = context.derived.neighbours.sent_by(&settings.role) else { return Ok(None) };
+    let link = |name: String, weights: Option<&Weights>| LinkConfig {
+        name,
+        bytes_per_second: limit.wire_bytes_per_second,
+        weights: weights.map(weighed).unwrap_or_default(),
+    };
+    let config = match &settings.role {
+        Role::Ground(ground) => {
+            let of_remote =
+                |remote: &PeerName| link(remote.to_string(), context.weighing.told.get(&remote.to_string()));
+            Config { direction: Direction::Response, links: ground.remotes.iter().map(of_remote).collect() }
+        }
+        Role::Remote(_) | Role::Edge => {
+            let weights = Weights::of(&settings.clients, &context.weighing.slow);
+            Config { direction: Direction::Request, links: vec![link(String::new(), Some(&weights))] }
+        }
+    };
+    Ok(Some(serde_json::to_string(&config)?))
+}
+
+fn weighed(weights: &Weights) -> Vec<WeightConfig> {
+    weights.0.iter().map(|group| WeightConfig { tenths: group.tenths, ranges: group.ranges.clone() }).collect()
+}

@@ -1,0 +1,49 @@
+//! The bytes that a client has sent, and its streams that wait.
+
+use std::collections::VecDeque;
+
+/// A stream. Numbers are not used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StreamId(pub(crate) u64);
+
+/// The bounds between the classes of a client's streams, in bytes that a stream has sent. Below the first are handshakes,
+/// lookups and the beginnings of pages, below the second are style sheets, scripts and most images.
+const CLASSES: [u64; 2] = [32 * 1024, 256 * 1024];
+
+/// A client of the link.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    /// The virtual time up to which it has been served.
+    pub(crate) served: u128,
+    /// The number of its open streams.
+    pub(crate) streams: usize,
+    /// Its streams that wait, by class and in the order in which they came.
+    waiting: [VecDeque<StreamId>; CLASSES.len() + 1],
+}
+
+impl Account {
+    /// Adds a stream that waits, and has sent `sent` bytes.
+    pub(crate) fn wait(&mut self, stream: StreamId, sent: u64) {
+        let class = CLASSES.iter().filter(|bound| sent >= **bound).count();
+        if let Some(class) = self.waiting.get_mut(class) {
+            class.push_back(stream);
+        }
+    }
+
+    /// Takes the stream that is next.
+    pub(crate) fn next(&mut self) -> Option<StreamId> {
+        self.waiting.iter_mut().find_map(VecDeque::pop_front)
+    }
+
+    /// Takes a stream out of those that wait.
+    pub(crate) fn leave(&mut self, stream: StreamId) {
+        for class in &mut self.waiting {
+            class.retain(|other| *other != stream);
+        }
+    }
+
+    /// Returns true if a stream waits.
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.waiting.iter().any(|class| !class.is_empty())
+    }
+}

@@ -1,0 +1,110 @@
+//! The bytes that may be sent now: a token bucket that may go below zero by one piece.
+
+use std::time::Duration;
+
+/// The time for which an idle link saves up. A longer one would let a burst fill the queue of the modem.
+const SAVED: Duration = Duration::from_millis(50);
+
+/// The bytes that may be sent on a link.
+#[derive(Debug, Clone)]
+pub struct Allowance {
+    /// Bytes a second, at least 1.
+    rate: u64,
+    /// Billionths of a byte. Below zero, a piece was larger than what was left.
+    credit: i128,
+    filled_at: Duration,
+}
+
+/// The parts of a byte that are counted: those that come in a nanosecond at one byte a second.
+const PARTS: i128 = 1_000_000_000;
+
+impl Allowance {
+    /// Returns the allowance of a link that was idle, at `now` of any clock that does not step.
+    #[must_use]
+    pub fn new(bytes_per_second: u64, now: Duration) -> Self {
+        let mut this = Self { rate: bytes_per_second.max(1), credit: 0, filled_at: now };
+        this.credit = this.most();
+        this
+    }
+
+    fn most(&self) -> i128 {
+        i128::from(self.rate).saturating_mul(nanoseconds(SAVED))
+    }
+
+    fn fill(&mut self, now: Duration) {
+        let passed = nanoseconds(now.saturating_sub(self.filled_at));
+        self.filled_at = self.filled_at.max(now);
+        let more = i128::from(self.rate).saturating_mul(passed);
+        self.credit = self.credit.saturating_add(more).min(self.most());
+    }
+
+    /// Returns true if a piece may be sent.
+    pub fn has_any(&mut self, now: Duration) -> bool {
+        self.fill(now);
+        self.credit > 0
+    }
+
+    /// Takes what a piece costs, also if it is more than what is left.
+    pub fn take(&mut self, bytes: u64) {
+        self.credit = self.credit.saturating_sub(i128::from(bytes).saturating_mul(PARTS));
+    }
+
+    /// Returns the time from the last look until a piece may be sent.
+    #[must_use]
+    pub fn wait(&self) -> Duration {
+        if self.credit > 0 {
+            return Duration::ZERO;
+        }
+        let nanoseconds = self.credit.unsigned_abs() / u128::from(self.rate) + 1;
+        Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+    }
+
+    /// Changes the rate from `now` on.
+    pub fn set_rate(&mut self, bytes_per_second: u64, now: Duration) {
+        self.fill(now);
+        self.rate = bytes_per_second.max(1);
+        self.credit = self.credit.min(self.most());
+    }
+
+    /// Returns the rate, in bytes a second.
+    #[must_use]
+    pub fn rate(&self) -> u64 {
+        self.rate
+    }
+}
+
+fn nanoseconds(time: Duration) -> i128 {
+    i128::try_from(time.as_nanos()).unwrap_or(i128::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_large_piece_passes_and_the_next_one_waits_until_it_is_paid() {
+        let mut link = Allowance::new(1000, MS);
+        assert!(link.has_any(MS), "an idle link takes a piece of any size");
+        link.take(550);
+        assert!(!link.has_any(MS));
+        assert_eq!(link.wait(), MS * 500 + Duration::from_nanos(1));
+        assert!(!link.has_any(MS * 501) && link.has_any(MS * 502));
+        // An hour of silence saves no more than 50 ms of the rate.
+        assert!(link.has_any(Duration::from_hours(1)));
+        link.take(51);
+        assert!(!link.has_any(Duration::from_hours(1)));
+    }
+
+    #[test]
+    fn a_new_rate_holds_at_once_and_a_clock_that_stands_gives_nothing() {
+        let mut link = Allowance::new(1000, MS);
+        link.take(1050);
+        link.set_rate(10_000, MS);
+        assert_eq!(link.wait(), MS * 100 + Duration::from_nanos(1));
+        assert!(!link.has_any(Duration::ZERO));
+        link.set_rate(0, MS);
+        assert_eq!(link.rate(), 1, "a rate of zero would wait for ever");
+    }
+}

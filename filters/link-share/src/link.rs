@@ -1,0 +1,171 @@
+//! The order of the streams of one link, in one direction.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::Subscriber;
+use crate::account::{Account, StreamId};
+use crate::allowance::Allowance;
+use crate::cost::on_link;
+
+/// The weight of a client in no group, in tenths.
+pub const USUAL_TENTHS: u32 = 10;
+
+/// The time of silence after which a stream counts as new: a person typed the next command, or opened the next page.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The parts of a byte in virtual time, for a client of one tenth. Fewer would be wrong by a hundredth for small pieces.
+const PARTS: u128 = 10_000;
+
+/// The number of clients without a stream that are remembered while they are ahead of the others.
+const MOST_ABSENT: usize = 4096;
+
+/// The treatment of a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is sent now.
+    Pass,
+    /// It waits, until [`Link::turns`] returns its stream.
+    Wait,
+}
+
+#[derive(Debug)]
+struct Stream {
+    client: Subscriber,
+    tenths: u32,
+    /// Bytes sent since the last pause.
+    sent: u64,
+    sent_at: Duration,
+    /// The bytes that wait.
+    waits: Option<u64>,
+}
+
+/// The order of the streams of a link.
+#[derive(Debug)]
+pub struct Link {
+    allowance: Allowance,
+    streams: HashMap<StreamId, Stream>,
+    accounts: HashMap<Subscriber, Account>,
+    /// The virtual time of the client that was served last.
+    virtual_time: u128,
+    waiting: usize,
+    next_id: u64,
+}
+
+impl Link {
+    /// Returns an idle link of `bytes_per_second`. Times are those of any clock that does not step.
+    #[must_use]
+    pub fn new(bytes_per_second: u64, now: Duration) -> Self {
+        Self {
+            allowance: Allowance::new(bytes_per_second, now),
+            streams: HashMap::new(),
+            accounts: HashMap::new(),
+            virtual_time: 0,
+            waiting: 0,
+            next_id: 0,
+        }
+    }
+
+    /// Changes the rate.
+    pub fn set_rate(&mut self, bytes_per_second: u64, now: Duration) {
+        if bytes_per_second != self.allowance.rate() {
+            self.allowance.set_rate(bytes_per_second, now);
+        }
+    }
+
+    /// Changes the weights of all streams, in tenths of the usual one.
+    pub fn weigh(&mut self, tenths: impl Fn(Subscriber) -> u32) {
+        for stream in self.streams.values_mut() {
+            stream.tenths = tenths(stream.client).max(1);
+        }
+    }
+
+    /// Adds a stream of a client with a weight in tenths of the usual one.
+    pub fn open(&mut self, client: Subscriber, tenths: u32, now: Duration) -> StreamId {
+        let id = StreamId(self.next_id);
+        self.next_id += 1;
+        self.streams.insert(id, Stream { client, tenths: tenths.max(1), sent: 0, sent_at: now, waits: None });
+        self.accounts.entry(client).or_default().streams += 1;
+        id
+    }
+
+    /// Removes a stream. It may wait, and then its bytes are never sent.
+    pub fn close(&mut self, id: StreamId) {
+        let Some(stream) = self.streams.remove(&id) else { return };
+        if let Some(account) = self.accounts.get_mut(&stream.client) {
+            account.streams = account.streams.saturating_sub(1);
+            if stream.waits.is_some() {
+                account.leave(id);
+                self.waiting = self.waiting.saturating_sub(1);
+            }
+        }
+        self.forget();
+    }
+
+    /// Forgets clients without a stream, unless they are ahead of the others: a client that opens a stream for each request
+    /// would lose its debt each time.
+    fn forget(&mut self) {
+        let now = self.virtual_time;
+        self.accounts.retain(|_, account| account.streams > 0 || account.served > now);
+        if self.accounts.values().filter(|account| account.streams == 0).count() > MOST_ABSENT {
+            self.accounts.retain(|_, account| account.streams > 0);
+        }
+    }
+
+    /// Takes a piece of `bytes` that a stream has. A stream that waits has more bytes then.
+    pub fn offer(&mut self, id: StreamId, bytes: u64, now: Duration) -> Verdict {
+        let is_free = self.waiting == 0 && self.allowance.has_any(now);
+        let Some(stream) = self.streams.get_mut(&id) else { return Verdict::Pass };
+        if let Some(waits) = &mut stream.waits {
+            *waits = waits.saturating_add(bytes);
+            return Verdict::Wait;
+        }
+        if now.saturating_sub(stream.sent_at) >= PAUSE {
+            stream.sent = 0;
+        }
+        if bytes == 0 || is_free {
+            self.charge(id, bytes, now);
+            return Verdict::Pass;
+        }
+        stream.waits = Some(bytes);
+        if let Some(account) = self.accounts.get_mut(&stream.client) {
+            account.wait(id, stream.sent);
+            self.waiting += 1;
+        }
+        Verdict::Wait
+    }
+
+    fn charge(&mut self, id: StreamId, bytes: u64, now: Duration) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let cost = on_link(bytes);
+        self.allowance.take(cost);
+        stream.sent = stream.sent.saturating_add(bytes);
+        stream.sent_at = now;
+        let Some(account) = self.accounts.get_mut(&stream.client) else { return };
+        let start = account.served.max(self.virtual_time);
+        account.served = start.saturating_add(u128::from(cost) * PARTS / u128::from(stream.tenths));
+        self.virtual_time = start;
+    }
+
+    /// Returns the next stream that may send all that it holds, if one may at `now`.
+    pub fn turn(&mut self, now: Duration) -> Option<StreamId> {
+        if self.waiting == 0 || !self.allowance.has_any(now) {
+            return None;
+        }
+        let virtual_time = self.virtual_time;
+        let waiting = self.accounts.iter_mut().filter(|(_, account)| account.has_waiting());
+        // Clients that have returned from idleness are equal, and their order must not depend on the table's.
+        let (_, account) = waiting.min_by_key(|(client, account)| (account.served.max(virtual_time), **client))?;
+        let id = account.next()?;
+        self.waiting = self.waiting.saturating_sub(1);
+        let bytes = self.streams.get_mut(&id).and_then(|stream| stream.waits.take()).unwrap_or_default();
+        self.charge(id, bytes, now);
+        Some(id)
+    }
+
+    /// Returns the time from the last look until [`Self::turn`] has a stream. None: no stream waits.
+    #[must_use]
+    pub fn until_turn(&self) -> Option<Duration> {
+        (self.waiting > 0).then(|| self.allowance.wait())
+    }
+}

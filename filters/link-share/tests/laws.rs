@@ -1,0 +1,206 @@
+//! The laws of the order, on links with streams that always have more to send.
+
+#![allow(clippy::indexing_slicing)]
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use link_share::cost::on_link;
+use link_share::link::USUAL_TENTHS;
+use link_share::{Link, StreamId, Subscriber, Verdict};
+use proptest::prelude::*;
+
+/// A link, and streams that offer the next piece as soon as the former one is sent.
+struct Bed {
+    link: Link,
+    now: Duration,
+    /// By stream: its client, and the bytes of its pieces.
+    streams: HashMap<StreamId, (usize, u64)>,
+    /// By client: the bytes on the link.
+    sent: Vec<u64>,
+}
+
+impl Bed {
+    fn new(bytes_per_second: u64, clients: usize) -> Self {
+        let link = Link::new(bytes_per_second, Duration::ZERO);
+        Self { link, now: Duration::ZERO, streams: HashMap::new(), sent: vec![0; clients] }
+    }
+
+    fn open(&mut self, client: usize, tenths: u32, piece: u64) -> StreamId {
+        let address = format!("192.0.2.{client}");
+        let id = self.link.open(Subscriber::of(address.as_bytes()), tenths, self.now);
+        self.streams.insert(id, (client, piece));
+        self.offer(id);
+        id
+    }
+
+    fn offer(&mut self, id: StreamId) {
+        // A free link takes pieces until its allowance is used up.
+        let (client, piece) = self.streams[&id];
+        while piece > 0 && self.link.offer(id, piece, self.now) == Verdict::Pass {
+            self.sent[client] += on_link(piece);
+        }
+    }
+
+    /// Lets time pass. Returns the streams in the order in which they sent.
+    fn run(&mut self, time: Duration) -> Vec<StreamId> {
+        let (end, mut order) = (self.now + time, Vec::new());
+        while let Some(wait) = self.link.until_turn().filter(|wait| self.now + *wait <= end) {
+            self.now += wait;
+            while let Some(id) = self.link.turn(self.now) {
+                let (client, piece) = self.streams[&id];
+                self.sent[client] += on_link(piece);
+                order.push(id);
+                self.offer(id);
+            }
+        }
+        self.now = end;
+        order
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+const RATE: u64 = 235_000;
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(32) })]
+
+    /// Each of the clients with enough to send gets a share by its weight, whatever the number and the sizes of its streams.
+    #[test]
+    fn shares_follow_the_weights(
+        clients in prop::collection::vec((1_u32..100, prop::collection::vec(1_u64..70_000, 1..8)), 2..6),
+    ) {
+        let mut bed = Bed::new(RATE, clients.len());
+        for (client, (tenths, pieces)) in clients.iter().enumerate() {
+            for piece in pieces {
+                bed.open(client, *tenths, *piece);
+            }
+        }
+        bed.run(SECOND * 20);
+        let before = bed.sent.clone();
+        bed.run(SECOND * 600);
+        let total: u64 = clients.iter().map(|(tenths, _)| u64::from(*tenths)).sum();
+        for (client, (tenths, _)) in clients.iter().enumerate() {
+            let sent = bed.sent[client] - before[client];
+            let share = RATE * 600 * u64::from(*tenths) / total;
+            // A client may be ahead or behind by two pieces, at each end.
+            prop_assert!(sent.abs_diff(share) < 4 * 73_000, "{client}: {sent} of {share}");
+        }
+    }
+
+    /// The link is used as much as it may be, and never more but for what it had saved up and one piece.
+    #[test]
+    fn the_rate_is_kept(rate in 1_000_u64..10_000_000, pieces in prop::collection::vec(1_u64..70_000, 1..10)) {
+        let mut bed = Bed::new(rate, 1);
+        for piece in pieces {
+            bed.open(0, USUAL_TENTHS, piece);
+        }
+        bed.run(SECOND * 100);
+        let allowed = rate * 100;
+        prop_assert!(bed.sent[0] + 1 >= allowed, "{} of {allowed}", bed.sent[0]);
+        prop_assert!(bed.sent[0] < allowed + rate / 20 + 2 * 73_000, "{} of {allowed}", bed.sent[0]);
+    }
+
+    /// A stream that waits is served, unless it ends. One that has ended is not.
+    #[test]
+    fn each_waiting_stream_has_its_turn(closed in prop::collection::vec(any::<bool>(), 2..20)) {
+        let mut bed = Bed::new(RATE, closed.len());
+        let ids: Vec<StreamId> = (0..closed.len()).map(|client| bed.open(client, USUAL_TENTHS, 40_000)).collect();
+        for (id, _) in ids.iter().zip(&closed).filter(|(_, closed)| **closed) {
+            bed.link.close(*id);
+        }
+        let order = bed.run(SECOND * 20);
+        for (id, closed) in ids.iter().zip(&closed) {
+            prop_assert_eq!(order.contains(id), !closed);
+        }
+    }
+}
+
+#[test]
+fn the_first_bytes_of_a_stream_go_before_downloads_of_the_same_client() {
+    let mut bed = Bed::new(RATE, 1);
+    for _ in 0..16 {
+        bed.open(0, USUAL_TENTHS, 16_384);
+    }
+    bed.run(SECOND * 30);
+    let page = bed.open(0, USUAL_TENTHS, 16_384);
+    let order = bed.run(SECOND);
+    let of_page = order.iter().take_while(|id| **id == page).count();
+    assert_eq!(of_page, order.len(), "up to 256 KiB, a second of this link");
+    assert!(bed.run(SECOND * 5).iter().filter(|id| **id != page).count() > 50, "then it is one of 17 downloads");
+}
+
+#[test]
+fn a_pause_makes_a_stream_new_again() {
+    let mut bed = Bed::new(RATE, 1);
+    let downloads: Vec<StreamId> = (0..4).map(|_| bed.open(0, USUAL_TENTHS, 16_384)).collect();
+    let shell = bed.link.open(Subscriber::of(b"192.0.2.0"), USUAL_TENTHS, bed.now);
+    bed.streams.insert(shell, (0, 100));
+    bed.run(SECOND * 30);
+    // It has sent a screen of 300 KB, and its user reads.
+    while bed.link.offer(shell, 300_000, bed.now) == Verdict::Wait && !bed.run(SECOND / 10).contains(&shell) {}
+    bed.streams.insert(shell, (0, 0));
+    let after = bed.run(SECOND * 5);
+    assert!(after.iter().any(|id| downloads.contains(id)));
+    bed.link.offer(shell, 100, bed.now);
+    assert_eq!(bed.run(SECOND).first(), Some(&shell));
+}
+
+#[test]
+fn a_client_that_returns_is_next_after_one_piece_of_each_other_client() {
+    let mut bed = Bed::new(RATE, 6);
+    for client in 1..6 {
+        for _ in 0..16 {
+            bed.open(client, USUAL_TENTHS, 16_384);
+        }
+    }
+    bed.run(SECOND * 60);
+    let page = bed.open(0, USUAL_TENTHS, 1000);
+    let order = bed.run(SECOND * 5);
+    let turn = order.iter().position(|id| *id == page).unwrap();
+    assert!(turn <= 5, "turn {turn}");
+}
+
+#[test]
+fn idle_time_earns_nothing_and_a_new_stream_for_each_request_loses_no_debt() {
+    let mut bed = Bed::new(RATE, 2);
+    bed.open(1, USUAL_TENTHS, 16_384);
+    bed.run(SECOND * 60);
+    // A client of short streams, each of 64 KB, comes after a minute.
+    let before = bed.sent[1];
+    let mut short = bed.open(0, USUAL_TENTHS, 65_536);
+    let mut sent = 0;
+    for _ in 0..6000 {
+        if bed.run(SECOND / 100).contains(&short) {
+            bed.link.close(short);
+            sent += on_link(65_536);
+            short = bed.open(0, USUAL_TENTHS, 65_536);
+        }
+    }
+    let other = bed.sent[1] - before;
+    assert!(sent.abs_diff(other) < 300_000, "{sent} beside {other}");
+}
+
+#[test]
+fn a_lower_rate_holds_for_running_streams_at_once() {
+    let mut bed = Bed::new(RATE, 1);
+    bed.open(0, USUAL_TENTHS, 16_384);
+    bed.run(SECOND * 10);
+    bed.link.set_rate(RATE / 2, bed.now);
+    let before = bed.sent[0];
+    bed.run(SECOND * 10);
+    assert!((bed.sent[0] - before).abs_diff(RATE * 5) < 40_000, "{}", bed.sent[0] - before);
+}
+
+#[test]
+fn a_new_weight_holds_for_running_streams() {
+    let mut bed = Bed::new(RATE, 2);
+    bed.open(0, USUAL_TENTHS, 16_384);
+    bed.open(1, USUAL_TENTHS, 16_384);
+    bed.run(SECOND * 10);
+    let slow = Subscriber::of(b"192.0.2.1");
+    bed.link.weigh(|client| if client == slow { 1 } else { USUAL_TENTHS });
+    let before = bed.sent[1];
+    bed.run(SECOND * 110);
+    assert!((bed.sent[1] - before).abs_diff(RATE * 10) < 40_000, "an eleventh: {}", bed.sent[1] - before);
+}

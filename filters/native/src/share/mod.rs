@@ -1,0 +1,126 @@
+//! The shares of a link among its clients, as a filter of Envoy: pieces wait in Envoy until `link_share` says that they are next.
+//!
+//! It is no filter of [`crate::filters`]. Those have a copy in each worker, and a link has one order for all of them.
+
+mod queue;
+#[cfg(test)]
+mod tests;
+
+use std::cell::{Cell, OnceCell};
+use std::sync::Arc;
+
+use link_share::{Config, Direction, Subscriber, Verdict};
+
+use self::queue::{Place, Queue};
+use crate::abi::{self, Body, Map, Stream};
+use crate::worker::{Event, Then};
+
+/// The address of the client, which the box itself has written.
+const CLIENT: &[u8] = b"x-longhaul-client";
+/// The names in the certificate of the other end, which the box itself has written.
+const REMOTE: &[u8] = b"x-longhaul-remote";
+
+/// The counters of payload, by verdict.
+const COUNTERS: [&str; 2] =
+    ["longhaul_link_share_bytes_total_reason_at_once", "longhaul_link_share_bytes_total_reason_waited"];
+
+/// One configuration, the same for all workers.
+#[derive(Debug)]
+pub(crate) struct Share {
+    config: Config,
+    /// The order of each link of the configuration.
+    queues: Vec<Arc<Queue>>,
+    envoy: abi::Config,
+    /// Envoy's numbers of the counters of bytes: those that passed at once, and those that waited.
+    bytes: [Option<usize>; COUNTERS.len()],
+}
+
+impl Share {
+    /// Loads a configuration. A link that runs already has its new rate and weights from now on, for running streams, too.
+    ///
+    /// # Errors
+    /// The reason for a refusal, in one line.
+    pub(crate) fn load(envoy: abi::Config, json: &[u8]) -> Result<Self, String> {
+        let config = Config::from_json(json).map_err(|error| error.to_string())?;
+        let queues = config.links.iter().map(Queue::of).collect();
+        Ok(Self { config, queues, envoy, bytes: COUNTERS.map(|name| envoy.define_counter(name).ok()) })
+    }
+}
+
+/// A stream.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    share: Arc<Share>,
+    /// The stream's place in the order. None: nothing limits it, or its headers have not come.
+    place: OnceCell<Place>,
+    /// True while Envoy holds pieces.
+    holds: Cell<bool>,
+}
+
+impl Shared {
+    pub(crate) fn new(share: Arc<Share>) -> Self {
+        Self { share, place: OnceCell::new(), holds: Cell::default() }
+    }
+
+    /// Handles a hook that filters have, too.
+    pub(crate) fn hear(&self, stream: Stream, event: &Event) -> Then {
+        match event {
+            Event::RequestHeaders(_) => self.arrive(stream),
+            Event::ResponseBody(_) => return self.piece(stream, Direction::Response),
+            Event::ResponseTrailers => return self.end(Direction::Response),
+            Event::ResponseHeaders(_) | Event::CallEnded(_) => {}
+        }
+        Then::PassOn
+    }
+
+    /// Takes the place of a request's client in the order of its link.
+    fn arrive(&self, stream: Stream) {
+        let remote = stream.header(Map::Request, REMOTE).unwrap_or_default();
+        let Some(index) = self.share.config.link(&String::from_utf8_lossy(&remote)) else { return };
+        let (Some(link), Some(queue)) = (self.share.config.links.get(index), self.share.queues.get(index)) else {
+            return;
+        };
+        let client = Subscriber::of(&stream.header(Map::Request, CLIENT).unwrap_or_default());
+        self.place.get_or_init(|| queue.open(client, link.tenths(client)));
+    }
+
+    /// A piece of one half of the stream has arrived. One that waits is in Envoy's buffer, and Envoy reads no more from the
+    /// sender once that is full.
+    pub(crate) fn piece(&self, stream: Stream, half: Direction) -> Then {
+        let (Some(place), true) = (self.place.get(), half == self.share.config.direction) else {
+            return Then::PassOn;
+        };
+        let body = match half {
+            Direction::Request => Body::RequestReceived,
+            Direction::Response => Body::Received,
+        };
+        let bytes = stream.body_size(body);
+        let verdict = place.offer(bytes, || stream.bell());
+        self.holds.set(verdict == Verdict::Wait);
+        let [at_once, waited] = self.share.bytes;
+        let (counter, then) = match verdict {
+            Verdict::Pass => (at_once, Then::PassOn),
+            Verdict::Wait => (waited, Then::Wait),
+        };
+        if let Some(id) = counter {
+            let _ = self.share.envoy.add_to_counter(id, u64::try_from(bytes).unwrap_or_default());
+        }
+        then
+    }
+
+    /// The last bytes of one half are trailers. They must not overtake a piece.
+    pub(crate) fn end(&self, half: Direction) -> Then {
+        if half == self.share.config.direction && self.holds.get() { Then::Wait } else { Then::PassOn }
+    }
+
+    /// It is the stream's turn. The stream may be gone afterwards.
+    pub(crate) fn turn(&self, stream: Stream) {
+        // A later piece may have passed with those that were held.
+        if self.holds.replace(false) {
+            match self.share.config.direction {
+                Direction::Request => stream.resume_request(),
+                Direction::Response => stream.resume_response(),
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The order of one link for all workers, and the thread that calls the streams whose turn it is.
+//!
+//! The thread touches no stream. It rings a bell, and the stream's worker goes on with it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use link_share::{Link, LinkConfig, StreamId, Subscriber, Verdict};
+
+use crate::abi::StreamBell;
+
+/// The wait between two looks where there is nothing to do. A new piece ends it.
+const IDLE: Duration = Duration::from_mins(1);
+
+/// The order of one link.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    inside: Mutex<Inside>,
+}
+
+#[derive(Debug)]
+struct Inside {
+    link: Link,
+    /// The bells of streams that have waited.
+    bells: HashMap<StreamId, StreamBell>,
+}
+
+/// A stream's place in the order. It leaves the order at the end.
+#[derive(Debug)]
+pub(crate) struct Place {
+    queue: Arc<Queue>,
+    id: StreamId,
+}
+
+/// Every link of this process, by the name of its other end. A box has few, and their number follows its configuration.
+#[derive(Debug, Default)]
+struct Queues {
+    by_name: Mutex<HashMap<String, Arc<Queue>>>,
+    /// True if a stream waits that the thread has not seen.
+    changed: Mutex<bool>,
+    ring: Condvar,
+    /// True once the thread runs.
+    thread: OnceLock<bool>,
+}
+
+fn queues() -> &'static Queues {
+    static QUEUES: OnceLock<Queues> = OnceLock::new();
+    QUEUES.get_or_init(Queues::default)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the time since the first call.
+fn now() -> Duration {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed()
+}
+
+impl Queue {
+    /// Returns the order of a link, which has the configuration's rate and weights from now on.
+    pub(crate) fn of(config: &LinkConfig) -> Arc<Self> {
+        let mut by_name = lock(&queues().by_name);
+        if by_name.is_empty() {
+            // Without a thread, each piece passes at once: see `Place::offer`.
+            queues().start();
+        }
+        let queue = by_name.entry(config.name.clone()).or_insert_with(|| {
+            let inside = Inside { link: Link::new(config.bytes_per_second, now()), bells: HashMap::new() };
+            Arc::new(Self { inside: Mutex::new(inside) })
+        });
+        let mut inside = lock(&queue.inside);
+        inside.link.set_rate(config.bytes_per_second, now());
+        inside.link.weigh(|client| config.tenths(client));
+        drop(inside);
+        // Streams may wait for less long now.
+        queues().wake();
+        Arc::clone(queue)
+    }
+
+    /// Adds a stream of a client with a weight in tenths of the usual one.
+    pub(crate) fn open(self: &Arc<Self>, client: Subscriber, tenths: u32) -> Place {
+        let id = lock(&self.inside).link.open(client, tenths, now());
+        Place { queue: Arc::clone(self), id }
+    }
+
+    /// Rings for the streams whose turn it is. Returns the time until the next one.
+    fn ring(&self) -> Option<Duration> {
+        let mut inside = lock(&self.inside);
+        while let Some(id) = inside.link.turn(now()) {
+            if let Some(bell) = inside.bells.get(&id) {
+                bell.ring();
+            }
+        }
+        inside.link.until_turn()
+    }
+}
+
+impl Place {
+    /// Offers a piece of `bytes`. `bell` makes the bell of the stream, if it has none yet.
+    pub(crate) fn offer(&self, bytes: usize, bell: impl FnOnce() -> StreamBell) -> Verdict {
+        if !queues().has_thread() {
+            return Verdict::Pass;
+        }
+        let mut inside = lock(&self.queue.inside);
+        let verdict = inside.link.offer(self.id, u64::try_from(bytes).unwrap_or(u64::MAX), now());
+        if verdict == Verdict::Wait {
+            inside.bells.entry(self.id).or_insert_with(bell);
+            drop(inside);
+            queues().wake();
+        }
+        verdict
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut inside = lock(&self.queue.inside);
+        inside.link.close(self.id);
+        inside.bells.remove(&self.id);
+    }
+}
+
+impl Queues {
+    fn start(&'static self) {
+        self.thread.get_or_init(|| thread::Builder::new().name("longhaul-share".into()).spawn(|| self.run()).is_ok());
+    }
+
+    fn has_thread(&self) -> bool {
+        self.thread.get().copied().unwrap_or_default()
+    }
+
+    fn wake(&self) {
+        *lock(&self.changed) = true;
+        self.ring.notify_one();
+    }
+
+    fn run(&self) {
+        loop {
+            let all: Vec<Arc<Queue>> = lock(&self.by_name).values().cloned().collect();
+            let wait = all.iter().filter_map(|queue| queue.ring()).min().unwrap_or(IDLE);
+            let changed = lock(&self.changed);
+            let unseen = |changed: &mut bool| !*changed;
+            let outcome = self.ring.wait_timeout_while(changed, wait, unseen);
+            *outcome.unwrap_or_else(PoisonError::into_inner).0 = false;
+        }
+    }
+}

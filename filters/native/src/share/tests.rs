@@ -1,0 +1,112 @@
+//! Streams that wait for their turn, with an Envoy made of tables and the real thread.
+
+#![allow(unsafe_code)] // streams of the fake are pointers, too
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use link_share::Direction;
+
+use super::{Share, Shared};
+use crate::abi::{Config, Stream};
+use crate::fake::{fake, has_rung, token};
+use crate::worker::{Event, Then};
+
+fn stream() -> Stream {
+    unsafe { Stream::of(token()) }
+}
+
+/// Loads a configuration with one link of 1 MB a second. Tests run in parallel, so each has a link of its own name.
+fn share(direction: &str, name: &str) -> Arc<Share> {
+    let json = format!(
+        r#"{{"direction":"{direction}","links":[{{"name":"{name}","bytes_per_second":1000000,"weights":[]}}]}}"#
+    );
+    Arc::new(Share::load(unsafe { Config::of(token()) }, json.as_bytes()).unwrap())
+}
+
+fn open(share: &Arc<Share>, remote: &str) -> Shared {
+    let field = |name: &str, value: &str| (name.into(), value.into());
+    fake(|fake| {
+        fake.maps[0] = vec![field("x-longhaul-client", "192.0.2.7"), field("x-longhaul-remote", remote)];
+        fake.calls.clear();
+    });
+    let shared = Shared::new(Arc::clone(share));
+    assert_eq!(shared.hear(stream(), &Event::RequestHeaders(false)), Then::PassOn);
+    shared
+}
+
+fn piece(shared: &Shared, bytes: usize) -> Then {
+    fake(|fake| fake.received = vec![0; bytes]);
+    shared.hear(stream(), &Event::ResponseBody(false))
+}
+
+fn wait_for_turn() {
+    let (bell, start) = (fake(|fake| fake.bell), Instant::now());
+    while !has_rung(bell) {
+        assert!(start.elapsed() < Duration::from_secs(10), "nobody rang");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_piece_waits_for_its_turn_and_goes_on_once() {
+    let share = share("response", "waits");
+    let shared = open(&share, "waits");
+    assert_eq!(piece(&shared, 200_000), Then::PassOn, "the link is idle");
+    let start = Instant::now();
+    assert_eq!(piece(&shared, 16_384), Then::Wait);
+    assert_eq!(piece(&shared, 16_384), Then::Wait, "the rest is behind it");
+    assert_eq!(shared.hear(stream(), &Event::ResponseTrailers), Then::Wait, "trailers overtake nothing");
+    wait_for_turn();
+    assert!(start.elapsed() >= Duration::from_millis(150), "200 KB take 0.2 s, and 0.05 s were saved");
+    shared.turn(stream());
+    shared.turn(stream());
+    assert_eq!(fake(|fake| fake.calls.clone()), ["resume response"]);
+    let counted: Vec<u64> = fake(|fake| fake.counters.iter().map(|(_, count)| *count).collect());
+    assert_eq!(counted, [200_000, 32_768]);
+    assert_eq!(shared.hear(stream(), &Event::ResponseTrailers), Then::PassOn);
+}
+
+#[test]
+fn only_the_half_that_crosses_the_link_waits() {
+    let share = share("request", "uplink");
+    let shared = open(&share, "uplink");
+    let request = |bytes: usize| {
+        fake(|fake| fake.received = vec![0; bytes]);
+        shared.piece(stream(), Direction::Request)
+    };
+    assert_eq!(request(200_000), Then::PassOn);
+    assert_eq!(piece(&shared, 200_000), Then::PassOn, "a response comes from the link");
+    assert_eq!(request(1), Then::Wait);
+    assert_eq!(shared.end(Direction::Request), Then::Wait);
+    wait_for_turn();
+    shared.turn(stream());
+    assert_eq!(fake(|fake| fake.calls.clone()), ["resume request"]);
+}
+
+#[test]
+fn a_remote_without_a_link_is_not_limited_and_a_stream_that_ends_leaves_the_order() {
+    let share = share("response", "leaves");
+    let stranger = open(&share, "leaves.example");
+    assert_eq!((piece(&stranger, 900_000), piece(&stranger, 900_000)), (Then::PassOn, Then::PassOn));
+    let ended = open(&share, "leaves");
+    assert_eq!(piece(&ended, 100_000), Then::PassOn);
+    assert_eq!(piece(&ended, 900_000), Then::Wait);
+    drop(ended);
+    // Had it stayed, its 900 KB would come first.
+    let (next, start) = (open(&share, "leaves"), Instant::now());
+    assert_eq!(piece(&next, 1000), Then::Wait);
+    wait_for_turn();
+    assert!(start.elapsed() < Duration::from_millis(500));
+}
+
+#[test]
+fn a_new_configuration_changes_the_rate_of_a_link_that_runs() {
+    let shared = open(&share("response", "faster"), "faster");
+    assert_eq!(piece(&shared, 1_000_000_000), Then::PassOn);
+    assert_eq!(piece(&shared, 1), Then::Wait, "for a quarter of an hour");
+    let json = r#"{"direction":"response","links":[{"name":"faster","bytes_per_second":1000000000000,"weights":[]}]}"#;
+    Share::load(unsafe { Config::of(token()) }, json.as_bytes()).unwrap();
+    wait_for_turn();
+}
