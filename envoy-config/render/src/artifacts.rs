@@ -49,7 +49,7 @@ pub struct Artifacts {
     pub renewals: Option<PathBuf>,
     /// The destination of the access log.
     pub access_log: AccessLog,
-    /// The state of a run on which weights of clients depend.
+    /// The state of a run on which shares of the link depend.
     pub weighing: Weighing,
     /// True if `longhaul run` reads Envoy's stderr. Then Envoy writes a line there for each page, without its name.
     pub marks_pages: bool,

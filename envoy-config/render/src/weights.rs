@@ -26,13 +26,16 @@ pub struct Weighed {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Weights(pub Vec<Weighed>);
 
-/// The state of a run on which weights depend.
+/// The state of a run on which shares of the link depend.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Weighing {
     /// The groups of a remote's clients that are beyond their quota, by name.
     pub slow: BTreeSet<String>,
     /// The weights that the remotes of a ground have told, by the name of the remote.
     pub told: BTreeMap<String, Weights>,
+    /// The limit that fits what the link carries now, in percent of the stated one. None: it carries what is stated. Only the
+    /// filter `link-share` follows it.
+    pub carried_percent: Option<u32>,
 }
 
 impl Weights {

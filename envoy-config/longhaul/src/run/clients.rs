@@ -1,9 +1,15 @@
-//! The knowledge of a run about its clients: whether the ground reads their names and weights, and what they have used.
+//! The knowledge of a run about its clients: whether the ground reads their names and weights, what they have used, and the limit
+//! of the link that they share.
+
+use std::sync::mpsc::Sender;
 
 use super::accounts::Accounts;
 use super::client_names::ClientNames;
 use super::client_weights::ToldWeights;
+use super::error::RunError;
+use super::events::Event;
 use super::log::Heard;
+use super::rate_watch::RateWatch;
 use super::state::StateFolder;
 
 /// The parts, each with a job of its own.
@@ -15,14 +21,24 @@ pub(super) struct Clients {
     pub(super) told: ToldWeights,
     /// Empty without groups of clients and `log.who`.
     pub(super) accounts: Accounts,
+    /// Does nothing without shares by native filters.
+    pub(super) rate: RateWatch,
+    /// The limit that fits the link, in percent of the stated one, as it said last. None: the link carries what is stated.
+    pub(super) carried_percent: Option<u32>,
     /// The lines of Envoy.
     pub(super) heard: Heard,
 }
 
 impl Clients {
     /// Reads what earlier runs have counted.
-    pub(super) fn open(state: &StateFolder, heard: Heard) -> Self {
-        let accounts = Accounts::open(&state.kept, &state.path);
-        Self { names: ClientNames::default(), told: ToldWeights::default(), accounts, heard }
+    pub(super) fn open(state: &StateFolder, heard: Heard, events: Sender<Event>) -> Result<Self, RunError> {
+        Ok(Self {
+            names: ClientNames::default(),
+            told: ToldWeights::default(),
+            accounts: Accounts::open(&state.kept, &state.path),
+            rate: RateWatch::start(events).map_err(|error| RunError::System(error.to_string()))?,
+            carried_percent: None,
+            heard,
+        })
     }
 }

@@ -34,6 +34,8 @@ pub(super) enum Event {
     Dns(DnsReport),
     /// The measured link changed.
     Link(Noticed),
+    /// Another limit fits what the link carries now, in percent of the stated one.
+    Carried(u32),
     /// The ground stopped responding, or responds again.
     Silence(Option<Silence>),
     /// The size of packets that vanish on the way to the other end changed. None: none do.

@@ -164,6 +164,11 @@ impl Generation {
         longhaul_render::with_weights(&self.tree, &self.settings, &self.derived, &artifacts)
     }
 
+    /// Returns true if the native module runs the filters.
+    pub(super) fn is_native(&self) -> bool {
+        self.artifacts.native.is_some()
+    }
+
     /// Says which engine runs the filters, if it is not the usual one.
     pub(super) fn say_engine(&self) {
         if self.settings.engine != EngineWish::Wasm {

@@ -9,13 +9,14 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use longhaul_config::{Link, Role, Settings};
+use longhaul_config::Settings;
 use longhaul_observe::Endpoint;
-use longhaul_observe::measure::{BlackHole, Checks, Connection, Kernel, Listening, Silent, Watched};
+use longhaul_observe::measure::{BlackHole, Checks, Kernel, Listening, Silent};
 use longhaul_observe::report::Silence;
 
 use super::events::Event;
 use super::log::Level;
+use super::pair_end::PairEnd;
 use super::probe::stats;
 use super::publisher::now;
 use super::say;
@@ -26,62 +27,6 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// The thread that watches. It ends when this is dropped.
 pub(super) struct SilenceWatch {
     settings: Sender<Settings>,
-}
-
-/// The connections of a pair's end. An edge has none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct PairEnd {
-    link: Link,
-    connections: PairConnections,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum PairConnections {
-    /// A remote's, to these ports of its grounds.
-    To { watched: Watched, ports: Vec<u16> },
-    /// A ground's, from its remotes. A remote may end at any time, so its silence means nothing.
-    From { port: u16 },
-}
-
-impl PairEnd {
-    fn of(settings: &Settings) -> Option<Self> {
-        let connections = match &settings.role {
-            Role::Edge => return None,
-            Role::Ground(ground) => PairConnections::From { port: ground.listen.port() },
-            Role::Remote(remote) => {
-                let mut ports: Vec<u16> = remote.grounds.iter().map(|at| at.port).collect();
-                ports.sort_unstable();
-                ports.dedup();
-                PairConnections::To { watched: Watched::of(settings), ports }
-            }
-        };
-        Some(Self { link: settings.link.clone(), connections })
-    }
-
-    fn read(&self, kernel: &Kernel) -> io::Result<Vec<Connection>> {
-        match &self.connections {
-            PairConnections::From { port } => kernel.connections_from(*port),
-            PairConnections::To { watched, ports } => {
-                let mut connections = Vec::new();
-                for port in ports {
-                    connections.extend(kernel.connections_to(*port)?);
-                }
-                connections.retain(|connection| watched.leads_to(connection.id.remote));
-                Ok(connections)
-            }
-        }
-    }
-
-    fn port(&self) -> u16 {
-        match &self.connections {
-            PairConnections::From { port } => *port,
-            PairConnections::To { ports, .. } => ports.first().copied().unwrap_or(0),
-        }
-    }
-
-    fn hears(&self) -> bool {
-        matches!(self.connections, PairConnections::To { .. })
-    }
 }
 
 /// The packets that this kernel has dropped by their source (`rp_filter`), since a moment at which the ground was heard.

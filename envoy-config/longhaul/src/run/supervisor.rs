@@ -41,6 +41,7 @@ use super::private::{ADMIN, DNS_METRICS, PrivateFolder, TOLD};
 use super::probe::{ground_in_use, link_is_up};
 use super::problem_watch::{ProblemWatch, Tell};
 use super::publisher::{Publisher, now};
+use super::rate_watch;
 use super::resolvers::ResolverWatch;
 use super::rounds::{self, Came, Serving};
 use super::say;
@@ -138,7 +139,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         generation,
         cache,
         holders: HeldConnections::default(),
-        clients: Clients::open(&state, heard.clone()),
+        clients: Clients::open(&state, heard.clone(), sender.clone())?,
         challenges: ChallengeServer::default(),
         set_up,
         resolvers: None,
@@ -311,6 +312,7 @@ impl Run {
         self.clients.names.tend(settings, derived, self.holders.pipe(), envoy.pid().zip(envoy.admin()));
         let weighing = &self.machine.weighing;
         self.clients.told.tend(settings, derived, weighing, self.holders.pipe(), envoy.admin());
+        self.clients.rate.follow(settings, derived, self.generation.is_native());
     }
 
     /// Counts what clients use, and gives each the share of its weight of now. Files that a change owes come first.
@@ -319,7 +321,7 @@ impl Run {
         let slow = self.clients.accounts.tend(settings, self.clients.heard.billed.take());
         let heard = self.clients.heard.weights.take();
         let told = client_weights::after(&self.machine.weighing.told, heard, &client_weights::believed(&settings.role));
-        let next = Weighing { slow, told };
+        let next = Weighing { slow, told, carried_percent: self.clients.carried_percent };
         if next == self.machine.weighing || self.owed.is_any() {
             return;
         }
@@ -328,6 +330,9 @@ impl Run {
         }
         for group in self.machine.weighing.slow.difference(&next.slow) {
             say(Level::Info, &format!("`{group}` has its weight again"));
+        }
+        if let Some(line) = rate_watch::line(self.machine.weighing.carried_percent, next.carried_percent) {
+            say(Level::Info, &line);
         }
         let tree = match self.generation.weighed(next.clone()) {
             Ok(tree) => tree,
@@ -491,6 +496,9 @@ impl Serving for Run {
                 }
                 Event::Dns(state) => self.dns_state = state,
                 Event::Link(noticed) => self.link_state = noticed,
+                Event::Carried(percent) => {
+                    self.clients.carried_percent = Some(percent).filter(|percent| *percent < 100);
+                }
                 Event::Silence(silence) => self.other_end.silence = silence,
                 Event::Vanishing(bytes) => self.other_end.vanishing = bytes,
                 Event::GroundReports(report) => self.other_end.ground = report,

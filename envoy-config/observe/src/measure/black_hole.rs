@@ -118,29 +118,8 @@ impl BlackHole {
 mod tests {
     use super::*;
 
-    fn connection(number: u8, delivered: u64, sent_again: u32) -> Connection {
-        Connection {
-            id: ConnectionId {
-                local: ([192, 0, 2, 1], 5000 + u16::from(number)).into(),
-                remote: ([192, 0, 2, 2], 8443).into(),
-                cookie: [number; 8],
-            },
-            is_open: true,
-            min_rtt_us: None,
-            delivery_rate: 0,
-            app_limited: true,
-            delivered,
-            segments: 0,
-            sent_again,
-            unacknowledged: 1,
-            received: 1,
-            acknowledged_bytes: 0,
-            segment_bytes: 1448,
-            packet_bytes: 1500,
-            acknowledged_ms_ago: 0,
-            received_ms_ago: 0,
-            sent_ms_ago: 0,
-        }
+    fn connection(number: u16, delivered: u64, sent_again: u32) -> Connection {
+        Connection { delivered, sent_again, unacknowledged: 1, received: 1, ..Connection::idle(number) }
     }
 
     fn s(seconds: u64) -> Duration {
@@ -148,7 +127,7 @@ mod tests {
     }
 
     /// A connection on which a small segment was acknowledged at once.
-    fn alive(number: u8, delivered: u64) -> Connection {
+    fn alive(number: u16, delivered: u64) -> Connection {
         Connection { unacknowledged: 0, ..connection(number, delivered, 0) }
     }
 

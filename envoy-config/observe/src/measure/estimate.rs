@@ -224,24 +224,7 @@ mod tests {
             remote: (std::net::Ipv4Addr::new(192, 0, 2, 2), number).into(),
             cookie: [0; 8],
         };
-        Connection {
-            id,
-            is_open: true,
-            min_rtt_us: None,
-            delivery_rate: 0,
-            app_limited: false,
-            delivered: 0,
-            segments: 100,
-            sent_again: 1,
-            unacknowledged: 0,
-            received: 0,
-            acknowledged_bytes: 0,
-            segment_bytes: 1448,
-            packet_bytes: 1500,
-            acknowledged_ms_ago: 0,
-            received_ms_ago: 0,
-            sent_ms_ago: 0,
-        }
+        Connection { id, app_limited: false, segments: 100, sent_again: 1, ..Connection::idle(number) }
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub struct Connection {
     pub is_open: bool,
     /// The minimum of the round-trip time, in microseconds. None if nothing was acknowledged yet.
     pub min_rtt_us: Option<u32>,
+    /// The smoothed round-trip time, in microseconds.
+    pub rtt_us: u32,
     /// The last delivery rate, in bytes per second. 0 if there is none.
     pub delivery_rate: u64,
     /// True if this rate shows the sender's lack of data, and not the network.
@@ -65,6 +67,37 @@ pub struct Connection {
     pub received_ms_ago: u32,
     /// The time since the last bytes were sent, in milliseconds. Bytes that are sent again count.
     pub sent_ms_ago: u32,
+}
+
+#[cfg(test)]
+impl Connection {
+    /// Returns an open connection to a server's port 8443 that has sent and got nothing.
+    pub(super) fn idle(number: u16) -> Self {
+        let id = ConnectionId {
+            local: ([192, 0, 2, 1], 5000_u16.wrapping_add(number)).into(),
+            remote: ([192, 0, 2, 2], 8443).into(),
+            cookie: [0; 8],
+        };
+        Self {
+            id,
+            is_open: true,
+            min_rtt_us: None,
+            rtt_us: 0,
+            delivery_rate: 0,
+            app_limited: true,
+            delivered: 0,
+            segments: 0,
+            sent_again: 0,
+            unacknowledged: 0,
+            received: 0,
+            acknowledged_bytes: 0,
+            segment_bytes: 1448,
+            packet_bytes: 1500,
+            acknowledged_ms_ago: 0,
+            received_ms_ago: 0,
+            sent_ms_ago: 0,
+        }
+    }
 }
 
 /// A socket to the kernel.
@@ -193,6 +226,7 @@ fn figures(id: ConnectionId, info: &TcpInfo) -> Connection {
         id,
         is_open: info.state == TCP_ESTABLISHED,
         min_rtt_us: Some(info.min_rtt).filter(|rtt| !matches!(*rtt, 0 | NO_RTT)),
+        rtt_us: info.rtt,
         delivery_rate: info.delivery_rate,
         app_limited: info.delivery_rate_app_limited & APP_LIMITED != 0,
         delivered: u64::from(info.delivered) * u64::from(info.snd_mss),

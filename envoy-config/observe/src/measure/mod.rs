@@ -3,10 +3,12 @@
 //! The kernel keeps the minimum round-trip time and the delivery rate of each connection (`tcp_info` in `linux/tcp.h`).
 //! [`kernel`] reads them. [`watched`] chooses the connections that cross the link. [`estimate`] is pure arithmetic
 //! for `longhaul measure`, and [`passive`] for a running box, which reads seldom. [`proposal`] words the `link:` line.
+//! [`carried`] says how much of its rate a link carries now.
 //! [`silence`] tells that a ground no longer responds.
 
 mod answer;
 mod black_hole;
+mod carried;
 mod estimate;
 mod kernel;
 mod passive;
@@ -17,6 +19,7 @@ mod watched;
 pub use {
     answer::{Answer, measured},
     black_hole::BlackHole,
+    carried::Carried,
     kernel::{Connection, Kernel},
     passive::{Misfit, Noticed, Passive},
     silence::{Checks, Listening, Silent},

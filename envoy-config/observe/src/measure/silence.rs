@@ -183,30 +183,8 @@ mod tests {
         Listening::over(&Link::of(GEO, down, up))
     }
 
-    fn connection(number: u8) -> Connection {
-        let id = ConnectionId {
-            local: ([192, 0, 2, 1], 5000 + u16::from(number)).into(),
-            remote: ([192, 0, 2, 2], 8443).into(),
-            cookie: [number; 8],
-        };
-        Connection {
-            id,
-            is_open: true,
-            min_rtt_us: None,
-            delivery_rate: 0,
-            app_limited: true,
-            delivered: 0,
-            segments: 0,
-            sent_again: 0,
-            unacknowledged: 0,
-            received: 1,
-            acknowledged_bytes: 0,
-            segment_bytes: 1448,
-            packet_bytes: 1500,
-            acknowledged_ms_ago: 0,
-            received_ms_ago: 0,
-            sent_ms_ago: 0,
-        }
+    fn connection(number: u16) -> Connection {
+        Connection { received: 1, ..Connection::idle(number) }
     }
 
     /// A connection on which something waits at `at_ms`, left at `sent_ms`, and nothing came since `heard_ms`.
@@ -217,7 +195,7 @@ mod tests {
     }
 
     /// The same, which is acknowledged every `period_ms` and then waits again.
-    fn acknowledged_each(number: u8, at_ms: u32, period_ms: u32) -> Connection {
+    fn acknowledged_each(number: u16, at_ms: u32, period_ms: u32) -> Connection {
         let last = at_ms - at_ms % period_ms;
         Connection { id: connection(number).id, delivered: u64::from(last), ..waits(at_ms, last, last) }
     }

@@ -20,9 +20,10 @@ pub(crate) const FILTER: Filter = Filter {
 fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
     let settings = context.settings;
     let Some(limit) = context.derived.neighbours.sent_by(&settings.role) else { return Ok(None) };
+    let percent = u64::from(context.weighing.carried_percent.unwrap_or(100));
     let link = |name: String, weights: Option<&Weights>| LinkConfig {
         name,
-        bytes_per_second: limit.wire_bytes_per_second,
+        bytes_per_second: (limit.wire_bytes_per_second * percent / 100).max(1),
         weights: weights.map(weighed).unwrap_or_default(),
     };
     let config = match &settings.role {

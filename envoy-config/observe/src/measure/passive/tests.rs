@@ -17,21 +17,9 @@ fn clients(count: u16, rtt_ms: u32) -> Vec<Connection> {
             remote: (std::net::Ipv4Addr::new(192, 0, 2, 2), number).into(),
             cookie: [0; 8],
         },
-        is_open: true,
         min_rtt_us: Some(rtt_ms * 1000),
-        delivery_rate: 0,
-        app_limited: true,
-        delivered: 0,
         segments: 1,
-        sent_again: 0,
-        unacknowledged: 0,
-        received: 0,
-        acknowledged_bytes: 0,
-        segment_bytes: 1448,
-        packet_bytes: 1500,
-        acknowledged_ms_ago: 0,
-        received_ms_ago: 0,
-        sent_ms_ago: 0,
+        ..Connection::idle(number)
     };
     (0..count).map(one).collect()
 }

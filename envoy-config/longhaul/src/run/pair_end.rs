@@ -1,0 +1,65 @@
+//! The connections of a pair's end over the link, as the kernel knows them.
+
+use std::io;
+
+use longhaul_config::{Link, Role, Settings};
+use longhaul_observe::measure::{Connection, Kernel, Watched};
+
+/// The connections of a pair's end. An edge has none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PairEnd {
+    pub(super) link: Link,
+    connections: PairConnections,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum PairConnections {
+    /// A remote's, to these ports of its grounds.
+    To { watched: Watched, ports: Vec<u16> },
+    /// A ground's, from its remotes. A remote may end at any time, so its silence means nothing.
+    From { port: u16 },
+}
+
+impl PairEnd {
+    pub(super) fn of(settings: &Settings) -> Option<Self> {
+        let connections = match &settings.role {
+            Role::Edge => return None,
+            Role::Ground(ground) => PairConnections::From { port: ground.listen.port() },
+            Role::Remote(remote) => {
+                let mut ports: Vec<u16> = remote.grounds.iter().map(|at| at.port).collect();
+                ports.sort_unstable();
+                ports.dedup();
+                PairConnections::To { watched: Watched::of(settings), ports }
+            }
+        };
+        Some(Self { link: settings.link.clone(), connections })
+    }
+
+    /// Reads the connections over the link.
+    pub(super) fn read(&self, kernel: &Kernel) -> io::Result<Vec<Connection>> {
+        match &self.connections {
+            PairConnections::From { port } => kernel.connections_from(*port),
+            PairConnections::To { watched, ports } => {
+                let mut connections = Vec::new();
+                for port in ports {
+                    connections.extend(kernel.connections_to(*port)?);
+                }
+                connections.retain(|connection| watched.leads_to(connection.id.remote));
+                Ok(connections)
+            }
+        }
+    }
+
+    /// Returns the TCP port of the ground.
+    pub(super) fn port(&self) -> u16 {
+        match &self.connections {
+            PairConnections::From { port } => *port,
+            PairConnections::To { ports, .. } => ports.first().copied().unwrap_or(0),
+        }
+    }
+
+    /// Returns true for the end that notices a silence.
+    pub(super) fn hears(&self) -> bool {
+        matches!(self.connections, PairConnections::To { .. })
+    }
+}
