@@ -7,6 +7,7 @@
 //! | [`access_log`] | what Envoy's access log says of a request, in words and in sums |
 //! | [`bill`] | the bytes of groups of clients, and of clients and sites, over the link of a pair |
 //! | [`measure`] | the link, from the connections of the kernel |
+//! | [`history`] | the configurations that a box had, and how it was with each |
 //! | [`compare`] | the times of clients that pass untouched beside those that Longhaul serves |
 //!
 //! The texts for a terminal stand beside the values, in [columns](table).
@@ -18,6 +19,7 @@ pub mod bill;
 pub mod compare;
 mod disk;
 mod endpoint;
+pub mod history;
 pub mod measure;
 mod open_files;
 pub mod report;

@@ -12,11 +12,13 @@ mod cache;
 mod check;
 mod explain;
 mod generate;
+mod history;
 mod host;
 mod netcheck;
 mod observe;
 mod pair;
 mod render;
+mod rollback;
 mod run;
 mod since;
 
@@ -86,6 +88,10 @@ enum Command {
     Bugreport(bugreport::Arguments),
     /// List, purge or verify the responses that longhaul-objects has stored
     Cache(cache::Arguments),
+    /// List the configurations that this box had, print one, or compare two
+    History(history::Arguments),
+    /// Put an earlier configuration back in place of the file; a running box takes it over at once
+    Rollback(rollback::Arguments),
     /// Print, apply or undo the packet rules, routes and kernel settings that FILE needs
     Host(host::Arguments),
     /// Make the certificates and both configuration files of a pair
@@ -120,6 +126,8 @@ pub fn main() -> ExitCode {
         Command::Netcheck(arguments) => netcheck::command(&arguments),
         Command::Bugreport(arguments) => bugreport::command(&arguments),
         Command::Cache(arguments) => cache::command(&arguments),
+        Command::History(arguments) => history::command(&arguments),
+        Command::Rollback(arguments) => rollback::command(&arguments),
         Command::Host(arguments) => host::command(&arguments),
         Command::Pair(arguments) => pair::command(&arguments),
         Command::Generate(arguments) => generate::command(&arguments),
@@ -143,7 +151,12 @@ struct ConfigFile {
 
 /// Loads the file; problems go to stderr, and warnings too.
 fn load_or_refuse(file: &Path) -> Result<Loaded, u8> {
-    match load(file) {
+    accepted(load(file))
+}
+
+/// Returns what was loaded; problems go to stderr, and warnings too.
+fn accepted(loaded: Result<Loaded, LoadError>) -> Result<Loaded, u8> {
+    match loaded {
         Ok(loaded) => {
             eprint_report(&loaded.report.render(stderr_has_colours()));
             Ok(loaded)

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use longhaul_config::{LoadError, Loaded, load};
 
+use super::history::{Place, found};
+use super::rollback::Former;
 use super::{ConfigFile, FAILED, Outcome, REFUSED, access_log, fail, load_or_refuse, refused_line};
 use crate::run::{Form, Level, Options, Overridden, RunError, end_with, exec_bound_to_parent, flush, run, say, start};
 
@@ -41,6 +43,11 @@ pub(super) struct Arguments {
         help = "The program that caches objects [default: $LONGHAUL_OBJECTS, or longhaul-objects beside this program]"
     )]
     objects: Option<PathBuf>,
+    #[arg(
+        long,
+        help = "First put the configuration before the present one back in place of FILE, as `longhaul rollback` does"
+    )]
+    previous: bool,
     #[arg(long, value_enum, default_value_t = LogFormat::Auto, help = "The form of the log on stderr")]
     log_format: LogFormat,
     #[arg(long, value_name = "FILE", help = "Log requests, one JSON object a line, to this file; - for stderr")]
@@ -97,6 +104,9 @@ struct Failure {
 }
 
 fn run_in(form: Form, arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.previous {
+        put_previous_back(arguments).map_err(|code| Failure { code, message: None })?;
+    }
     let loaded = load_in(form, &arguments.config.file)?;
     let options = Options {
         file: arguments.config.file.clone(),
@@ -115,6 +125,15 @@ fn run_in(form: Form, arguments: &Arguments) -> Result<(), Failure> {
         Err(RunError::Interrupted) => Err(Failure { code: INTERRUPTED, message: None }),
         Err(error) => Err(Failure { code: FAILED, message: Some(error.to_string()) }),
     }
+}
+
+/// Puts the configuration before the present one back in place of the file.
+fn put_previous_back(arguments: &Arguments) -> Result<(), u8> {
+    let found = found(&Place { config: Some(arguments.config.file.clone()), state: arguments.state.clone() })?;
+    let former = Former::of(&found, None)?;
+    former.put_back()?;
+    say(Level::Info, &former.words());
+    Ok(())
 }
 
 /// Loads the file. Problems stand alone in the form for people, and are messages of the log in the others.

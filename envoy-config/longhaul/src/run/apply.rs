@@ -57,11 +57,15 @@ impl Run {
         match outcome {
             Ok(what) => {
                 self.acceptance.accepted();
+                let earlier = self.applied.config_sha256.clone();
                 self.applied = Applied {
                     at: publisher::now(),
                     changes: self.applied.changes + 1,
                     config_sha256: self.generation.config_sha256(),
                 };
+                if self.applied.config_sha256 != earlier {
+                    self.record(false);
+                }
                 self.set_up = SetUp::of(&self.generation.settings);
                 if let Some(resolvers) = &self.resolvers {
                     resolvers.follow(&self.generation.settings);

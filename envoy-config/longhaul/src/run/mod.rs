@@ -33,6 +33,7 @@ mod ground_reports;
 mod health;
 mod held_connections;
 mod here;
+mod history;
 mod known_addresses;
 mod lineage;
 mod link_watch;

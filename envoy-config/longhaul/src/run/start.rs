@@ -50,6 +50,7 @@ impl Run {
         self.tend_metrics();
         self.status_page.tend(&self.generation.settings);
         // Published before the line that other programs wait for, so that they can query the run at once.
+        self.record(true);
         self.publish();
         self.announce()?;
         self.manager.ready(&self.status_line());

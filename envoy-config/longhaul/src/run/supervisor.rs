@@ -30,6 +30,7 @@ use super::generation::{COREFILE, Generation, RENEWALS, RunContext};
 use super::ground_reports::GroundReports;
 use super::health::{HealthServer, Phase, Vitals};
 use super::held_connections::HeldConnections;
+use super::history::{InForce, Recorder};
 use super::link_watch::LinkWatch;
 use super::locate::{self, Located, Overridden, locate};
 use super::log::{Dialect, Form, Heard, Level};
@@ -136,6 +137,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         objects: SideProgram::new(OBJECTS, objects, machine.objects.clone()),
         options: options.clone(),
         machine,
+        applied: Applied { at: now(), changes: 0, config_sha256: generation.config_sha256() },
         generation,
         cache,
         holders: HeldConnections::default(),
@@ -160,7 +162,6 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         owed: Owed::default(),
         last_refusal: None,
         phase: Phase::default(),
-        applied: Applied { at: now(), changes: 0, config_sha256: String::new() },
         started: now(),
         publisher,
         metrics_page,
@@ -169,11 +170,11 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         manager: ServiceManager::of_environment(),
         events: Inbox::new(events),
         watch,
+        history: Recorder::open(&state.kept),
         state,
         rotation: Rotation::new(),
         reaped_at: Instant::now(),
     };
-    run.applied.config_sha256 = run.generation.config_sha256();
     run.live()
 }
 
@@ -257,6 +258,7 @@ pub(super) struct Run {
     pub(super) events: Inbox,
     pub(super) watch: FileWatch,
     pub(super) state: StateFolder,
+    pub(super) history: Recorder,
     pub(super) rotation: Rotation,
     reaped_at: Instant,
 }
@@ -279,7 +281,15 @@ impl Run {
         let stopped = self.stop(matches!(outcome, Err(RunError::Interrupted)));
         self.clients.accounts.tend(&self.generation.settings, self.clients.heard.billed.take());
         self.clients.accounts.save(&self.generation.settings);
+        self.history.end(now());
         outcome.and(stopped)
+    }
+
+    /// Records the configuration in force.
+    pub(super) fn record(&mut self, is_start: bool) {
+        let file = &self.generation.settings.file;
+        let in_force = InForce { file, sha256: &self.applied.config_sha256, is_start };
+        self.history.begin(now(), env!("CARGO_PKG_VERSION"), in_force);
     }
 
     /// Serves until asked to stop. Returns how to stop.
@@ -546,6 +556,7 @@ impl Serving for Run {
         self.tend_log();
         self.tend_metrics();
         self.status_page.tend(&self.generation.settings);
+        self.history.tend(now(), &self.problems);
         self.publish();
         let status = self.status_line();
         self.manager.alive(&status);

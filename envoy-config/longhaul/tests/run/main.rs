@@ -10,6 +10,7 @@ mod support;
 
 mod changes;
 mod deaths;
+mod history;
 mod start;
 mod status;
 mod stop;

@@ -13,11 +13,19 @@ pub fn default_folder(config: &Path) -> PathBuf {
     base().join(format!("{stem}-{}", hash.get(..8).unwrap_or_default()))
 }
 
+/// The configuration file of `longhaul.service`.
+pub(crate) const SERVICE_FILE: &str = "/etc/longhaul/longhaul.yaml";
 /// The state folder of `longhaul.service`.
-pub(super) const SERVICE_FOLDER: &str = "/var/lib/longhaul";
+pub(crate) const SERVICE_FOLDER: &str = "/var/lib/longhaul";
 
 /// The folder that `longhaul.service` uses while the disk of the other one is full: below its `RuntimeDirectory=`.
 pub(super) const SERVICE_SPARE_FOLDER: &str = "/run/longhaul-run/state";
+
+/// Returns the state folders that a run of this user or of the service may have had: with `config`, or with any file.
+pub(crate) fn own_state_folders(config: Option<&Path>) -> Vec<PathBuf> {
+    let own = config.map_or_else(|| folders_in(&base()), |config| vec![default_folder(config)]);
+    own.into_iter().chain([PathBuf::from(SERVICE_FOLDER)]).collect()
+}
 
 /// Returns the default folders of present and past runs: those of this user, and for root those of all users.
 pub(super) fn folders_of_runs() -> Vec<PathBuf> {

@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 use longhaul_config::{AccessLog, Settings};
 use serde::{Deserialize, Serialize};
 
-use folders::{SERVICE_FOLDER, SERVICE_SPARE_FOLDER, folders_of_runs};
+pub(crate) use folders::{SERVICE_FILE, SERVICE_FOLDER, own_state_folders};
+use folders::{SERVICE_SPARE_FOLDER, folders_of_runs};
 pub(crate) use host::host_faults;
 pub(crate) use set_up::{CacheReport, CertificateReport, LinkReport};
 pub use {
