@@ -117,6 +117,7 @@ fn assemble(file: PathBuf, draft: read::Draft) -> Option<Settings> {
         listen: draft.listen?,
         drain: draft.drain?,
         log: draft.log?,
+        notify: draft.notify?,
         upstream: draft.upstream?,
         rewrite: draft.rewrite?,
         dns: draft.dns?,

@@ -232,6 +232,12 @@ pub(crate) const KEYS: &[Key] = &[
         "a remote: the bytes of each client and site, each hour, for `longhaul log --who` ([how](../docs/src/groups.md#who-used-the-data)). The file is of mode 0640, and has `log.keep`",
     ),
     key(
+        "notify.command",
+        Form("`off`, a path, or a list of a path and arguments"),
+        Is("off"),
+        "a program that is started when [a problem](#while-it-runs) begins and when it ends, as the user of the service ([how](../docs/src/notices.md)). Its environment says which; no shell reads the line",
+    ),
+    key(
         "upstream.resolvers",
         Form("list of `ADDRESS[:PORT]`"),
         Required("[192.0.2.53]"),

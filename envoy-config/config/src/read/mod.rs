@@ -10,6 +10,7 @@ mod edge;
 mod images;
 mod list;
 mod log;
+mod notify;
 mod other_end;
 mod page;
 mod peer;
@@ -24,7 +25,7 @@ mod transport;
 
 use super::reader::Reader;
 use super::settings::{
-    Acme, Cache, ClientGroup, Compress, Dns, DrainTimes, EngineWish, Images, Limits, Link, Listen, Page, Proxy,
+    Acme, Cache, ClientGroup, Compress, Dns, DrainTimes, EngineWish, Images, Limits, Link, Listen, Notify, Page, Proxy,
     Rewrite, Role, Termination, Tracing, Upstream, Workers,
 };
 use crate::overrides::Overrides;
@@ -45,6 +46,8 @@ pub(super) struct Draft {
     pub(super) listen: Option<Listen>,
     pub(super) drain: Option<DrainTimes>,
     pub(super) log: Option<Log>,
+    #[allow(clippy::option_option, reason = "the inner None says off")]
+    pub(super) notify: Option<Option<Notify>>,
     pub(super) upstream: Option<Upstream>,
     pub(super) rewrite: Option<Rewrite>,
     pub(super) dns: Option<Dns>,
@@ -92,6 +95,7 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
         listen,
         drain,
         log: log::log(reader, &top, kind),
+        notify: notify::notify(reader, &top),
         upstream: edge::upstream(reader, &top, kind),
         rewrite: shape::rewrite(reader, &top, kind),
         dns: dns::dns(reader, &top),

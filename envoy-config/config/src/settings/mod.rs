@@ -8,6 +8,7 @@ mod dns;
 mod encrypted;
 mod link;
 mod listen;
+mod notify;
 mod page;
 mod role;
 mod tls;
@@ -24,7 +25,7 @@ use crate::share::Share;
 use crate::sockets::Family;
 use crate::units::Bytes;
 
-pub use {clients::*, dns::*, encrypted::*, link::*, listen::*, page::*, role::*, tls::*};
+pub use {clients::*, dns::*, encrypted::*, link::*, listen::*, notify::*, page::*, role::*, tls::*};
 
 /// One checked `longhaul.yaml`.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +54,8 @@ pub struct Settings {
     pub drain: DrainTimes,
     /// The access log.
     pub log: Log,
+    /// The program that hears of problems. None: `off`.
+    pub notify: Option<Notify>,
     /// The hosts that this box may reach.
     pub upstream: Upstream,
     /// The URLs that move, and their target.

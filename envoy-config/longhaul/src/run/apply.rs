@@ -79,6 +79,9 @@ impl Run {
                 if let Some(silence) = &self.silence_watch {
                     silence.follow(&self.generation.settings);
                 }
+                if let Some(notices) = &self.notices {
+                    notices.follow(&self.generation.settings);
+                }
                 if let Some(compare) = &self.compare {
                     compare.follow(&self.generation.settings);
                 }

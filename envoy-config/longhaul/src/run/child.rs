@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use longhaul_observe::report::ChildReport;
-use rustix::process::{Pid, Resource, Signal, WaitOptions, getrlimit, kill_process, waitpid};
+use rustix::process::{Pid, Resource, Signal, WaitOptions, getrlimit, kill_process, kill_process_group, waitpid};
 
 use super::bound::BOUND_COMMAND;
 use super::ending::Ending;
@@ -125,6 +125,15 @@ impl Running {
         if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process(pid, signal);
         }
+    }
+
+    /// Kills it and what it has started.
+    pub(super) fn kill_group(&mut self) {
+        // It is the first of its group, and has not been waited for.
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        Self::kill(self);
     }
 
     /// Kills it.

@@ -88,6 +88,7 @@ pub(crate) fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) ->
     facts.extend(too_few_files(settings).map(|text| Fact::advises(Some("limits.connections"), text)));
     facts.extend(link_queue(settings, derived, run.is_some()));
     facts.extend(readable_keys(settings));
+    facts.extend(notice_program(settings));
     facts.extend(service_user::unreadable(loaded).into_iter().map(|(key, text)| Fact::advises(key, text)));
     facts
 }
@@ -193,6 +194,19 @@ fn congestion_control(derived: &Derived, host: &HostFacts) -> Option<Fact> {
         );
         Fact::contradicts(Some("transport.congestion_control"), &text)
     })
+}
+
+/// A program of `notify.command` that cannot be started.
+fn notice_program(settings: &Settings) -> Option<Fact> {
+    let program = &settings.notify.as_ref()?.program;
+    let path = program.display();
+    let fault = match fs::metadata(program) {
+        Err(error) => format!("{path}: {error}"),
+        Ok(file) if !file.is_file() => format!("{path} is no file"),
+        Ok(file) if file.permissions().mode() & 0o111 == 0 => format!("{path} is not executable: chmod +x {path}"),
+        Ok(_) => return None,
+    };
+    Some(Fact::advises(Some("notify.command"), format!("nobody hears of problems: {fault}")))
 }
 
 /// Addresses that clients are sent to and that no interface has.
@@ -311,5 +325,23 @@ mod tests {
         assert_eq!(missing.weight, Weight::Contradicts);
         assert_eq!(fact(&kernel(&["cubic", "bbr9"])), None);
         assert_eq!(fact(&HostFacts::unknown()), None);
+    }
+
+    #[test]
+    fn a_program_for_notices_that_cannot_be_started_is_named_with_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("notice");
+        let text = format!(
+            "link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\nproxy: {{ addresses: [198.51.100.12] }}\n\
+             upstream: {{ resolvers: [192.0.2.53] }}\nnotify: {{ command: {} }}\n",
+            program.display()
+        );
+        let settings = load_text(Path::new("longhaul.yaml"), text).unwrap().settings;
+        let said = || notice_program(&settings).map(|fact| fact.text).unwrap_or_default();
+        assert!(said().contains("No such file"), "{}", said());
+        fs::write(&program, "#!/bin/sh\n").unwrap();
+        assert!(said().contains("is not executable: chmod +x"), "{}", said());
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(notice_program(&settings), None);
     }
 }

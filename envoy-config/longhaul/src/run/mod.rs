@@ -40,6 +40,7 @@ mod link_watch;
 mod locate;
 mod log;
 mod metrics_page;
+mod notices;
 mod notify;
 mod page_server;
 mod pair_end;

@@ -16,10 +16,10 @@ use longhaul_observe::status::{gather, time};
 use serde::Serialize;
 
 use super::events::Event;
-use super::log::Level;
+use super::log::{Level, say_with};
+use super::notices::{Notices, event};
 use super::problem_log::{News, ProblemLog};
 use super::publisher::{LastReport, now};
-use super::say;
 use crate::replaced_file;
 
 /// The pause between two looks. A problem is recorded at its second one.
@@ -34,8 +34,14 @@ pub(super) struct ProblemWatch {
 
 impl ProblemWatch {
     /// Starts the thread. It reports to `events` when the record changes, which is in the folder `kept`. `tell` is for the
-    /// other end.
-    pub(super) fn start(report: LastReport, kept: &Path, tell: Tell, events: Sender<Event>) -> io::Result<Self> {
+    /// other end, and `notices` for the operator's program.
+    pub(super) fn start(
+        report: LastReport,
+        kept: &Path,
+        tell: Tell,
+        notices: Notices,
+        events: Sender<Event>,
+    ) -> io::Result<Self> {
         let (sender, ends) = mpsc::channel::<()>();
         let path = kept.join(RECORD);
         thread::Builder::new().name("problems".to_owned()).spawn(move || {
@@ -51,7 +57,10 @@ impl ProblemWatch {
                         tell.write(&telling);
                         told = Some(telling);
                     }
-                    log.add(now(), present).iter().for_each(announce);
+                    for news in log.add(now(), present) {
+                        announce(&news);
+                        notices.tell(&news);
+                    }
                 }
                 if log.records() != last {
                     last = log.records().to_vec();
@@ -97,13 +106,18 @@ impl Tell {
     }
 }
 
+/// Logs what happened, with fields by which the journal finds it.
 fn announce(news: &News) {
+    let (News::Began(problem) | News::Ended(problem)) = news;
+    let ProblemRecord { kind, of, text, .. } = problem;
+    let kind = kind.label();
+    let fields = [("LONGHAUL_PROBLEM", kind), ("LONGHAUL_EVENT", event(news)), ("LONGHAUL_OF", of)];
     match news {
-        News::Began(problem) => say(Level::Error, &format!("problem ({}): {}", problem.kind.label(), problem.text)),
-        News::Ended(problem) => say(
-            Level::Info,
-            &format!("over after {} ({}): {}", time(problem.duration_s(now())), problem.kind.label(), problem.text),
-        ),
+        News::Began(_) => say_with(Level::Error, &format!("problem ({kind}): {text}"), &fields),
+        News::Ended(_) => {
+            let duration = time(problem.duration_s(now()));
+            say_with(Level::Info, &format!("over after {duration} ({kind}): {text}"), &fields);
+        }
     }
 }
 

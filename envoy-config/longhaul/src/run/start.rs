@@ -11,6 +11,7 @@ use super::child;
 use super::error::RunError;
 use super::events::Event;
 use super::health::Phase;
+use super::log;
 use super::ports;
 use super::probe::{XdsCounters, is_ready, link_is_up, no_ground_responds};
 use super::supervisor::{Run, TICK};
@@ -53,6 +54,7 @@ impl Run {
         self.record(true);
         self.publish();
         self.announce()?;
+        log::serves(true);
         self.manager.ready(&self.status_line());
         Ok(true)
     }

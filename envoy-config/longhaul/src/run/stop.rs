@@ -13,7 +13,7 @@ use super::ending::stop_all;
 use super::error::RunError;
 use super::health::Phase;
 use super::held_connections::HeldConnections;
-use super::log::Level;
+use super::log::{self, Level};
 use super::probe::stats;
 use super::rounds::{self, DrainEnd, Draining, EnvoyNow, Serving};
 use super::say;
@@ -26,6 +26,7 @@ impl Run {
     /// Serves on for `drain.wait`, accepts no more connections, and waits until nothing is under way, or for
     /// `drain.time`. A second signal ends it at once.
     pub(super) fn drain(&mut self) -> Result<(), RunError> {
+        log::serves(false);
         let settings = &self.generation.settings;
         let round_trip = if settings.role.stands_beside_clients() { Duration::ZERO } else { settings.link.rtt };
         let drain = Drain::begin(settings.drain, round_trip, Instant::now());
@@ -48,6 +49,7 @@ impl Run {
 
     /// Ends the children. With `at_once`, it waits for none of them.
     pub(super) fn stop(&mut self, at_once: bool) -> Result<(), RunError> {
+        log::serves(false);
         if self.phase != Phase::Draining {
             self.manager.stopping(STOP_PATIENCE + TICK);
         }

@@ -35,6 +35,7 @@ use super::link_watch::LinkWatch;
 use super::locate::{self, Located, Overridden, locate};
 use super::log::{Dialect, Form, Heard, Level};
 use super::metrics_page::MetricsServer;
+use super::notices::Notices;
 use super::notify::ServiceManager;
 use super::ports::{self, Present};
 use super::preflight::{refuse, too_few_files};
@@ -81,10 +82,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     hide_new_files();
     let (sender, events) = mpsc::channel();
     forward_signals(sender.clone()).map_err(|error| RunError::System(error.to_string()))?;
-    let watch = watches::are_to_be_had(1)
-        .map_err(|error| error.to_string())
-        .and_then(|()| FileWatch::new(sender.clone()).map_err(|error| error.to_string()))
-        .map_err(RunError::System)?;
+    let watch = file_watch(&sender).map_err(RunError::System)?;
     let mut loaded = ports::for_a_run(loaded, Present { may_end: true, ..Present::default() });
     former_cache::clear(&loaded.settings.cache);
     let cache = FittedCache::of(&mut loaded.settings);
@@ -152,6 +150,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         other_end: PairReport::default(),
         ground_reports: None,
         problem_watch: None,
+        notices: None,
         problems: Vec::new(),
         compare: None,
         compared: None,
@@ -176,6 +175,12 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         reaped_at: Instant::now(),
     };
     run.live()
+}
+
+/// Returns a watch of files, if the system has one left.
+fn file_watch(events: &Sender<Event>) -> Result<FileWatch, String> {
+    watches::are_to_be_had(1).map_err(|error| error.to_string())?;
+    FileWatch::new(events.clone()).map_err(|error| error.to_string())
 }
 
 /// Warns of what this machine lacks for the configuration. `has_programs`: the one for images and the one for objects were
@@ -248,6 +253,8 @@ pub(super) struct Run {
     pub(super) ground_reports: Option<GroundReports>,
     /// None until both children serve.
     problem_watch: Option<ProblemWatch>,
+    /// None until both children serve.
+    pub(super) notices: Option<Notices>,
     problems: Vec<ProblemRecord>,
     /// None until both children serve.
     pub(super) compare: Option<CompareWatch>,
@@ -304,7 +311,9 @@ impl Run {
         let admin = Endpoint::Unix(self.state.private.admin());
         let watch = SilenceWatch::start(&self.generation.settings, admin, self.sender.clone());
         self.silence_watch = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
-        let watch = ProblemWatch::start(self.publisher.last(), &self.state.kept, tell, self.sender.clone());
+        let notices = Notices::start(&self.generation.settings).map_err(|error| RunError::System(error.to_string()))?;
+        self.notices = Some(notices.clone());
+        let watch = ProblemWatch::start(self.publisher.last(), &self.state.kept, tell, notices, self.sender.clone());
         self.problem_watch = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         let watch = GroundReports::start(&self.generation.settings, self.machine.near.lookups, self.sender.clone());
         self.ground_reports = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
@@ -358,8 +367,9 @@ impl Run {
     /// As process 1 of a container, reaps orphans when that is due.
     pub(super) fn reap(&mut self) {
         if process::id() == 1 && self.reaped_at.elapsed() >= REAP {
-            let own: Vec<u32> =
-                self.envoy.pids().chain(self.dns.pid()).chain(self.images.pids()).chain(self.objects.pids()).collect();
+            let noticing = self.notices.as_ref().and_then(Notices::pid);
+            let own = self.envoy.pids().chain(self.dns.pid()).chain(self.images.pids()).chain(self.objects.pids());
+            let own: Vec<u32> = own.chain(noticing).collect();
             child::reap_orphans(&own);
             self.reaped_at = Instant::now();
         }

@@ -11,6 +11,7 @@ mod support;
 mod changes;
 mod deaths;
 mod history;
+mod notices;
 mod start;
 mod status;
 mod stop;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `record` | a message with its level and part, in each of the three forms |
 //! | `envoy`, `coredns` | turn lines of these programs into records |
+//! | `native` | sends a record with its fields to the journal of systemd |
 //! | `handshakes` | words a refused handshake of the pair, once a minute for each reason |
 //! | `pages` | remembers the last pages, by number |
 //! | `weights` | reads the weights of a remote's clients |
@@ -15,6 +16,7 @@ mod child_output;
 mod coredns;
 mod envoy;
 mod handshakes;
+mod native;
 mod pages;
 mod record;
 mod sink;
@@ -25,6 +27,7 @@ pub(super) use child_output::{Dialect, follow};
 pub(super) use envoy::FORMAT as ENVOY_FORMAT;
 pub(super) use pages::RecentPages;
 pub(crate) use record::{Form, Level};
+pub(super) use sink::serves;
 pub(crate) use sink::{flush, start};
 pub(super) use waiting::Heard;
 pub(super) use weights::HeardWeights;
@@ -33,5 +36,10 @@ use record::Record;
 
 /// Logs a message of this program.
 pub(crate) fn say(level: Level, message: &str) {
-    sink::emit(&Record { level, part: "longhaul".to_owned(), message: message.to_owned() });
+    say_with(level, message, &[]);
+}
+
+/// Logs a message of this program with `fields` for the journal of systemd, such as `LONGHAUL_PROBLEM`.
+pub(super) fn say_with(level: Level, message: &str, fields: &[(&str, &str)]) {
+    sink::emit_with(&Record { level, part: "longhaul".to_owned(), message: message.to_owned() }, fields);
 }

@@ -21,7 +21,7 @@ pub(crate) enum Level {
 
 impl Level {
     /// Returns the severity of RFC 5424, section 6.2.1.
-    fn severity(self) -> u8 {
+    pub(super) fn severity(self) -> u8 {
         match self {
             Self::Error => 3,
             Self::Warning => 4,
