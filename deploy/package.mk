@@ -9,6 +9,15 @@ BASE ?=
 package: build ## deb, rpm, tar.gz, checksums and SBOM into target/package; ARCHES="amd64 arm64" for both architectures
 	@$(PYTHON) deploy/package --dist $(DIST) $(if $(ARCHES),--arches $(ARCHES))
 
+# The key that signs, as gpg names it, and the address at which the folder will be published.
+KEY ?=
+URL ?=
+
+.PHONY: apt-repo
+apt-repo: ## KEY=FINGERPRINT: an apt repository of the packages in target/package, as the folder target/apt for any web server; URL=https://...
+	@test -n "$(KEY)" || { echo "KEY is empty: make apt-repo KEY=FINGERPRINT, as gpg --list-secret-keys prints it" >&2; exit 2; }
+	@$(PYTHON) deploy/package/apt_repository.py --key $(KEY) $(if $(URL),--url $(URL))
+
 .PHONY: image
 image: build ## (root) the container image, targets plain and host, as OCI archives in target/image
 	@$(PYTHON) deploy/package --dist $(DIST) --arches $$($(PYTHON) deploy/package/project.py) --formats

@@ -13,13 +13,17 @@ from harness.host.artifacts import Missing, list_skip
 pytest_plugins = ["harness.host.order", "harness.host.unstable"]
 
 
+ASKED_FOR = {"long": "LONGHAUL_LONG_TESTS", "recipes": "LONGHAUL_RECIPES"}
+"""The markers of tests that run only if a variable is set."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves the tests that wait for minutes to `make test-long`. These are not skips: nothing is missing."""
-    if os.environ.get("LONGHAUL_LONG_TESTS"):
-        return
-    long = [item for item in items if item.get_closest_marker("long")]
-    config.hook.pytest_deselected(items=long)
-    items[:] = [item for item in items if item not in long]
+    """Leaves the tests that wait for minutes to `make test-long` and `make test-recipes`. These are no skips: nothing
+    is missing."""
+    unasked = [marker for marker, variable in ASKED_FOR.items() if not os.environ.get(variable)]
+    left = [item for item in items if any(item.get_closest_marker(marker) for marker in unasked)]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in left]
 
 
 @pytest.hookimpl(wrapper=True)

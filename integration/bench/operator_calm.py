@@ -84,13 +84,18 @@ def alarms(bed: Bed, seconds: float) -> Iterator[str]:
 
 def restart_under_load(bed: Bed) -> dict[str, int]:
     """Restarts the box in the middle of a crowd. Returns how many clients had which end."""
+    return under_load(bed, "systemctl restart longhaul")
+
+
+def under_load(bed: Bed, command: str) -> dict[str, int]:
+    """Types a command at the box in the middle of a crowd. Returns how many clients had which end."""
     program = Path(__file__).with_name("operator_crowd.py")
     address = str(next(SITES.hosts()))
     line = [sys.executable, program, address, WWW, str(CROWD), str(CROWD_S)]
     crowd = subprocess.Popen(bed.clients.inside(line), stdout=subprocess.PIPE, text=True)
     try:
         time.sleep(CROWD_S / 2)
-        bed.machine("gateway").run("systemctl restart longhaul", timeout_s=300)
+        bed.machine("gateway").run(command, timeout_s=300)
         said, _ = crowd.communicate(timeout=300)
     finally:
         crowd.kill()

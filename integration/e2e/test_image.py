@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from e2e.test_package import edge, serves, site
 from harness.boxes.pep import write_config
 from harness.delivery.packages import Image, images
 from harness.delivery.roots import USER, Root
+from harness.delivery.small_site import edge, serves, site
 from harness.host.processes import Child
 from harness.net.namespaces import Namespace
 from harness.origins.program import Origins

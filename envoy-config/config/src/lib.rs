@@ -35,7 +35,7 @@ pub use {
     access_log::{AccessLog, Log, LogWish, LoggedClients},
     device_name::DeviceName,
     link_model::{LinkClass, LinkModel, delta_saving},
-    load::{LoadError, Loaded, load, load_text},
+    load::{LoadError, Loaded, load, load_as, load_text},
     names::{Host, HostName, HostPort, NameError},
     overrides::{Override, OverrideValue, TransportKey},
     peer_name::PeerName,

@@ -53,12 +53,17 @@ impl Report {
 
 /// Reads and checks the file at `path` and the files that it names.
 pub fn load(path: &Path) -> Result<Loaded, LoadError> {
+    load_as(path, path)
+}
+
+/// Reads and checks the file at `path` as the content of `place`, where it will be put. Relative paths in it start there.
+pub fn load_as(path: &Path, place: &Path) -> Result<Loaded, LoadError> {
     let bytes = fs::read(path).map_err(|error| LoadError::Unreadable { path: path.to_owned(), error })?;
     let text = String::from_utf8(bytes).map_err(|error| LoadError::Unreadable {
         path: path.to_owned(),
         error: io::Error::new(io::ErrorKind::InvalidData, not_utf8(&error)),
     })?;
-    load_text(path, text)
+    load_text(place, text)
 }
 
 /// Returns the reason why a file is not text, with the line of the first bad byte.

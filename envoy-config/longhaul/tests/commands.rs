@@ -52,6 +52,21 @@ fn check_of_a_right_file_prints_what_follows_from_it_and_succeeds() {
 }
 
 #[test]
+fn check_of_a_file_that_is_yet_to_be_put_in_place_reads_its_lists_where_they_will_be() {
+    let folder = folder(CONFIG);
+    fs::write(folder.path().join("domains.txt"), "example.org\n").unwrap();
+    fs::create_dir(folder.path().join("new")).unwrap();
+    fs::write(folder.path().join("new/file"), format!("{CONFIG}dns: {{ domains: [domains.txt] }}\n")).unwrap();
+    let refused = longhaul(folder.path(), &["check", "new/file"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    let placed = longhaul(folder.path(), &["check", "--quiet", "new/file", "--as", "longhaul.yaml"]);
+    assert_eq!(placed.status.code(), Some(0), "{}", text(&placed.stderr));
+    fs::write(folder.path().join("new/file"), "nonsense: 1\n").unwrap();
+    let wrong = longhaul(folder.path(), &["check", "--quiet", "new/file", "--as", "longhaul.yaml"]);
+    assert!(text(&wrong.stderr).contains("longhaul.yaml:1:1"), "{}", text(&wrong.stderr));
+}
+
+#[test]
 fn check_says_that_browsers_race_our_address_with_the_origins_only_where_they_do() {
     let says = |config: &str| {
         let folder = folder(config);

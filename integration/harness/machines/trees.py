@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.host.artifacts import need_commands, need_root, scratch
@@ -54,6 +54,8 @@ UBUNTU = Kind(
 )
 """A Debian 12 with the differences of Ubuntu's server that meet Longhaul: a stub resolver on 127.0.0.53, ufw, and no
 logins of root. Ubuntu's own archive is not asked."""
+DEBIAN_WITH_PYTHON = replace(DEBIAN, name="debian-12-python", packages=("python3", "python3-apt"))
+"""A Debian that Ansible can change."""
 KINDS = {kind.name: kind for kind in (DEBIAN, UBUNTU)}
 
 

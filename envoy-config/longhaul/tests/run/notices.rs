@@ -16,7 +16,7 @@ fn a_refused_change_is_told_when_it_begins_and_when_it_ends_and_no_shell_reads_i
     let Some(host) = Host::new() else { return };
     let heard = host.path("heard");
     let words = r#""$1" "$LONGHAUL_EVENT" "$LONGHAUL_PROBLEM" "$LONGHAUL_ROLE" "$LONGHAUL_BOX" "$LONGHAUL_TEXT""#;
-    program(&host, "notice", &format!(r#"printf '%s|' {words} >> {}; echo >> {0}"#, heard.display()));
+    program(&host, "notice", &format!("printf '%s|' {words} >> {0}; echo >> {0}", heard.display()));
     let text = host.config() + "id: box-7\nnotify: { command: [./notice, $(id)] }\n";
     host.write("longhaul.yaml", &text);
     let run = host.start();

@@ -10,11 +10,11 @@ pub use {all::describe, summary::summary};
 use std::path::PathBuf;
 
 use longhaul_config::diagnostic::{Problem, Report, Severity};
-use longhaul_config::{EngineWish, LoadError, Loaded, Settings, load};
+use longhaul_config::{EngineWish, LoadError, Loaded, Settings, load_as};
 use longhaul_derive::{Derived, HostFacts, derive};
 use longhaul_observe::table::rows;
 
-use super::{ConfigFile, FAILED, Outcome, REFUSED, eprint_report, load_or_refuse, print};
+use super::{ConfigFile, FAILED, Outcome, REFUSED, accepted, eprint_report, print};
 use crate::run::{Fact, Weight, engine_here, facts};
 use crate::terminal::{stderr_has_colours, width};
 
@@ -35,8 +35,18 @@ pub(super) struct Arguments {
     /// Print nothing about a right file but its warnings
     #[arg(long, conflicts_with_all = ["all", "json"])]
     quiet: bool,
+    /// Check FILE as the content that this path will have: relative paths start there
+    #[arg(long = "as", value_name = "PATH")]
+    place: Option<PathBuf>,
     #[arg(long, value_name = "DIR", help = "The state folder that `run` would get")]
     state: Option<PathBuf>,
+}
+
+impl Arguments {
+    fn load(&self) -> Result<Loaded, LoadError> {
+        let file = &self.config.file;
+        load_as(file, self.place.as_ref().unwrap_or(file))
+    }
 }
 
 /// The facts of this machine as problems of the file.
@@ -76,7 +86,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     if arguments.json {
         return in_json(arguments);
     }
-    let loaded = load_or_refuse(&arguments.config.file)?;
+    let loaded = accepted(arguments.load())?;
     let (derived, findings) = judge(arguments, &loaded);
     eprint_report(&findings.render(stderr_has_colours()));
     let file = arguments.config.file.display().to_string();
@@ -121,8 +131,7 @@ fn judge(arguments: &Arguments, loaded: &Loaded) -> (Derived, Findings) {
 }
 
 fn in_json(arguments: &Arguments) -> Outcome {
-    let file = &arguments.config.file;
-    match load(file) {
+    match arguments.load() {
         Ok(loaded) => {
             let (derived, findings) = judge(arguments, &loaded);
             print(&json::accepted(&loaded, &derived, &findings))?;
