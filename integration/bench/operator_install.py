@@ -3,6 +3,7 @@
 
 `upgrade_lost_requests`: clients without a page while apt upgrades the box before them. `rollback_s`: the time of
 `longhaul rollback`, of a change and of a file with which nothing starts. `recipes_run`: the recipes that give a box.
+`evening_failed`: 1 if a command of the guide's evening with a pair fails.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ TARGETS = [
     at_most("upgrade_lost_requests", 0),
     at_most("rollback_s", 10),
     at_least("recipes_run", len(RECIPES)),
+    at_most("evening_failed", 0),
 ]
+EVENING = "evening.md"
 UPGRADE = "DEBIAN_FRONTEND=noninteractive apt-get --quiet --yes -o APT::Install-Recommends=false install longhaul"
 
 
@@ -39,8 +42,26 @@ def measure(folder: Path, *, quick: bool) -> tuple[parts.Figures, Any]:  # noqa:
     """Measures everything in a folder."""
     followed = recipes(folder)
     box, ends = on_a_box(folder)
-    figures: parts.Figures = {**box, "recipes_run": sum(said == "ok" for said in followed.values())}
-    return figures, {"recipes": followed, "clients": ends}
+    wrong = evening(folder)
+    figures: parts.Figures = {
+        **box,
+        "recipes_run": sum(said == "ok" for said in followed.values()),
+        "evening_failed": int(bool(wrong)),
+    }
+    return figures, {"recipes": followed, "clients": ends, "evening": wrong}
+
+
+def evening(folder: Path) -> str:
+    """Types the guide's evening on a pair that the quick start made. Returns the first command that fails."""
+    place = folder / "evening"
+    place.mkdir()
+    with operator_bed.pair_bed(place, DEBIAN, packages().file("deb")) as bed:
+        for page in (operator_quick.PAIR, EVENING):
+            walked = operator_quick.walk(bed, page, DEBIAN)
+            print("".join(f"    {line}\n" for line in walked.lines()), end="", flush=True)
+            if walked.wrong:
+                return walked.wrong
+    return ""
 
 
 def recipes(folder: Path) -> dict[str, str]:

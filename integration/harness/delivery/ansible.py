@@ -52,6 +52,8 @@ class Player:
         environment = {
             "HOME": str(self.folder),
             "ANSIBLE_NOCOLOR": "1",
+            # A connection of its own for each task: the path of a shared one's socket would be too long.
+            "ANSIBLE_SSH_ARGS": "-C",
             "PATH": os.environ["PATH"],
             "LC_ALL": "C.UTF-8",
         }

@@ -30,6 +30,10 @@ COMPOSE = REPOSITORY / "target" / "venv-recipes" / "bin" / "podman-compose"
 QUADLET = REPOSITORY / "target" / "tools" / "quadlet-4.9.5"
 FILES = re.compile(r"(nofile[:=] ?)(\d+)")
 READY_S = 120
+PROCESSES = 4096
+LEFT_OUT = ("--cgroups=split", "--ignore")
+"""The control group of the unit, because no unit runs here, and an option of `volume create` that Debian 12's podman
+lacks."""
 
 
 class Podman:
@@ -42,18 +46,21 @@ class Podman:
         self.folder = folder / "podman"
         self.folder.mkdir()
         store = [f"--root={STORE / 'root'}", f"--runroot={STORE / 'run'}", "--storage-driver=vfs"]
-        most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-        words = ["podman", *store, "--runtime=runc", "--cgroup-manager=cgroupfs"]
+        most = min(PROCESSES, resource.getrlimit(resource.RLIMIT_NPROC)[1])
+        words = ["/usr/bin/podman", *store, "--runtime=runc", "--cgroup-manager=cgroupfs"]
         program = self.folder / "podman"
-        # A default that this user may not set would end every container.
-        (self.folder / "containers.conf").write_text(f'[containers]\ndefault_ulimits = ["nproc={most}:{most}"]\n')
-        program.write_text(f'#!/bin/sh\nexec /usr/bin/{shlex.join(words)} "$@"\n')
+        # podman's own limit of processes is one that this user may not set.
+        program.write_text(f"""#!/bin/sh
+case "$1" in
+    run | create) command=$1; shift; exec {shlex.join(words)} "$command" --ulimit nproc={most}:{most} "$@" ;;
+    *) exec {shlex.join(words)} "$@" ;;
+esac
+""")
         program.chmod(0o755)
 
     def run(self, *line: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Runs a program that finds this podman."""
-        environment = {**os.environ, "CONTAINERS_CONF": str(self.folder / "containers.conf")}
-        environment["PATH"] = f"{self.folder}:{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"}
         words = self._namespace.inside(["env", f"--chdir={self.folder}", *map(str, line)])
         done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=300)
         if check and done.returncode != 0:
@@ -122,8 +129,7 @@ def follow_quadlet(folder: Path) -> None:
 
 
 def command_lines(folder: Path, etc: Path) -> list[list[str]]:
-    """The commands that systemd would run, the container's last. systemd's words for folders and names are filled in,
-    and the control group of the unit is left out: no unit runs here."""
+    """The commands that systemd would run, the container's last. systemd's words for folders and names are filled in."""
     units = folder / "units"
     shutil.copytree(DEPLOY / "quadlet", units)
     container = units / "longhaul.container"
@@ -134,6 +140,5 @@ def command_lines(folder: Path, etc: Path) -> list[list[str]]:
     )  # fmt: skip
     found = re.findall(r"^ExecStart=/usr/bin/(podman .*)$", done.stdout, re.M)
     lines = [shlex.split(line.replace("%t/%N", str(folder / "unit"))) for line in found]
-    return [
-        [word for word in line if word != "--cgroups=split"] for line in sorted(lines, key=lambda one: "run" in one)
-    ]
+    lines = [[word for word in line if word not in LEFT_OUT] for line in lines]
+    return sorted(lines, key=lambda line: "run" in line)
