@@ -3,6 +3,7 @@
 
 `upgrade_lost_requests`: clients without a page while apt upgrades the box before them. `rollback_s`: the time of
 `longhaul rollback`, of a change and of a file with which nothing starts. `recipes_run`: the recipes that give a box.
+`notice_s`: the time until `notify.command` has heard of a problem.
 `evening_failed`: 1 if a command of the guide's evening with a pair fails.
 """
 
@@ -22,6 +23,7 @@ from harness.delivery.packages import PREVIOUS, packages
 from harness.delivery.recipes import RECIPES
 from harness.delivery.repository import KEYRING, SOURCES, Repository, published, repository
 from harness.host.artifacts import Missing, need_commands, need_root
+from harness.host.waiting import wait_for
 from harness.machines import machine as machines
 from harness.machines.machine import Machine
 from harness.machines.trees import DEBIAN
@@ -31,10 +33,19 @@ from harness.results.figures import at_least, at_most
 TARGETS = [
     at_most("upgrade_lost_requests", 0),
     at_most("rollback_s", 10),
+    at_most("notice_s", 10),
     at_least("recipes_run", len(RECIPES)),
     at_most("evening_failed", 0),
 ]
 EVENING = "evening.md"
+SAYS = {
+    "longhaul rollback": "in force after",
+    "journalctl LONGHAUL_PROBLEM": "longhaul: problem (ground_down)",
+    "longhaul history": "change of the file",
+}
+"""The words that commands of the evening say."""
+HEARD = "/var/lib/longhaul/heard"
+NOTICE = f'#!/bin/sh\necho "$LONGHAUL_EVENT $LONGHAUL_PROBLEM $(id -un)" >> {HEARD}\n'
 UPGRADE = "DEBIAN_FRONTEND=noninteractive apt-get --quiet --yes -o APT::Install-Recommends=false install longhaul"
 
 
@@ -59,8 +70,17 @@ def evening(folder: Path) -> str:
         for page in (operator_quick.PAIR, EVENING):
             walked = operator_quick.walk(bed, page, DEBIAN)
             print("".join(f"    {line}\n" for line in walked.lines()), end="", flush=True)
-            if walked.wrong:
-                return walked.wrong
+            if wrong := walked.wrong or unsaid(walked):
+                return wrong
+    return ""
+
+
+def unsaid(walked: operator_quick.Walked) -> str:
+    """Returns the first command of the evening that does not say what its page promises."""
+    for command, words in SAYS.items():
+        for one in walked.commands:
+            if walked.page == EVENING and one.command.startswith(command) and words not in one.said:
+                return f"{one.machine}# {one.command} does not say {words!r}: {one.said}"
     return ""
 
 
@@ -94,14 +114,16 @@ def on_a_box(folder: Path) -> tuple[parts.Figures, dict[str, int]]:
                 trust(box, source)
                 ends = operator_calm.under_load(bed, UPGRADE)
             assert made.version in box.run("longhaul --version").stdout
+            heard_s = notice(box)
             back = {"change": of_a_change(box), "start": of_a_start(box)}
     print(f"    upgrade: {ends}; rollback: {back}", flush=True)
-    lost = sum(number for end, number in ends.items() if end != "served")
-    return {
-        "upgrade_lost_requests": lost,
+    figures: parts.Figures = {
+        "upgrade_lost_requests": sum(number for end, number in ends.items() if end != "served"),
         "upgrade_clients": sum(ends.values()),
         "rollback_s": max(back.values()),
-    }, ends
+        "notice_s": heard_s,
+    }
+    return figures, ends
 
 
 def trust(box: Machine, source: Repository) -> None:
@@ -116,13 +138,7 @@ def of_a_change(box: Machine) -> float:
     """The seconds in which a change that is in force is undone."""
     right = box.read(CONFIG).decode()
     box.write(CONFIG, f"{right}limits: {{ new_names_per_client: 77 }}\n")
-    for _ in range(100):
-        if (
-            "new_names_per_client: 77"
-            in box.run("longhaul history show $(longhaul history | awk 'NR==2 {print $1}')").stdout
-        ):
-            break
-        time.sleep(0.2)
+    wait_for("the change is in force", lambda: "new_names_per_client: 77" in present(box), 30, 0.2)
     took = timed(box, "longhaul rollback")
     assert box.read(CONFIG).decode() == right
     box.run("longhaul status")
@@ -138,6 +154,27 @@ def of_a_start(box: Machine) -> float:
     assert box.read(CONFIG).decode() == right
     box.run("systemctl is-active longhaul")
     return took
+
+
+def notice(box: Machine) -> float:
+    """The seconds from a refused change until the operator's program has heard of it. The unit's restrictions hold."""
+    right = box.read(CONFIG).decode()
+    box.write("/usr/local/bin/notice", NOTICE, 0o755)
+    box.write(CONFIG, f"{right}notify: {{ command: /usr/local/bin/notice }}\n")
+    wait_for("the program is in force", lambda: "notify" in present(box), 30, 0.2)
+    began = time.monotonic()
+    box.write(CONFIG, "nonsense: 1\n")
+    heard = "begin change_refused longhaul\n"
+    wait_for("a notice", lambda: heard in box.run(f"cat {HEARD}", check=False).stdout, 30, 0.1)
+    took = time.monotonic() - began
+    box.write(CONFIG, right)
+    wait_for("the end of it", lambda: "notify" not in present(box), 30, 0.2)
+    return took
+
+
+def present(box: Machine) -> str:
+    """The text of the configuration in force."""
+    return box.run("longhaul history show $(longhaul history | awk 'NR==2 {print $1}')").stdout
 
 
 def timed(box: Machine, command: str) -> float:

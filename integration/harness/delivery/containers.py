@@ -129,7 +129,7 @@ def follow_quadlet(folder: Path) -> None:
 
 
 def command_lines(folder: Path, etc: Path) -> list[list[str]]:
-    """The commands that systemd would run, the container's last. systemd's words for folders and names are filled in."""
+    """The commands that systemd would run, the container's last, with its words for folders and names filled in."""
     units = folder / "units"
     shutil.copytree(DEPLOY / "quadlet", units)
     container = units / "longhaul.container"

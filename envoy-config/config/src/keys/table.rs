@@ -490,7 +490,7 @@ pub(crate) const KEYS: &[Key] = &[
         // Each costs both ends a socket and some memory. A ship with many browsers needs hundreds.
         Number { min: 0, max: 4096 },
         Derived("0 to 32, by the link"),
-        "remote: the number of spare connections that wait for clients' TLS and DNS. Each one that is used is replaced. Leave it: the link decides, and also whether they are connections or streams of the pipe. Streams carry them where one ground is the only way, and a page's connections would overflow the link or block the uplink for half a second. The default is 32, a browser's burst, or as many as three seconds of the uplink can open. On a metered link it is 16 connections. It is 0 where opening one takes longer than the round trip that it saves. At the start they open one after the other, with a quarter of the uplink",
+        "remote: how many spare connections wait for https and DNS. Leave it: the default is 32, and fewer on slow and metered uplinks ([how](PAIR.md#warm-connections))",
     ),
     key(
         "split.instant_answers",
