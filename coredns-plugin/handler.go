@@ -39,6 +39,8 @@ type Longhaul struct {
 	table   *apart.Table
 	// instant is nil where responses wait for the truth.
 	instant *instant
+	// firstVisits is nil where responses for names on no list wait for it.
+	firstVisits *firstVisits
 	// intercepted: the proxy meets the clients' connections at the true addresses, so names keep them.
 	intercepted bool
 }
@@ -66,7 +68,7 @@ func (l *Longhaul) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Ms
 		return l.serveCanary(ctx, w, r)
 	}
 	if !l.lists.listed(&key) && !(l.www && key.IsWWW()) {
-		return plugin.NextOrFailure(l.Name(), l.Next, ctx, w, r)
+		return l.serveUnlisted(ctx, w, r, &key)
 	}
 	return l.serveListed(ctx, w, r, &key)
 }

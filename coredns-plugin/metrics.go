@@ -5,6 +5,7 @@ import (
 
 	"github.com/coredns/coredns/plugin"
 
+	"example.org/longhaul/coredns-plugin/browsers"
 	"example.org/longhaul/coredns-plugin/steer"
 
 	"github.com/miekg/dns"
@@ -43,6 +44,19 @@ var (
 		Name:      "canary_answers_total",
 		Help:      "Counter of answers that ask clients to use this resolver instead of an encrypted one elsewhere.",
 	}, []string{"server"})
+
+	browserLookups = promauto.NewCounterVec(prometheus.CounterOpts{
+		Namespace: plugin.Namespace,
+		Subsystem: pluginName,
+		Name:      "browser_lookups_total",
+		Help:      "Counter of lookups of names on no list without a remembered response, by outcome: instant, or why they waited for the truth.",
+	}, []string{"server", "outcome"})
+	instantNamesNow = promauto.NewGauge(prometheus.GaugeOpts{
+		Namespace: plugin.Namespace,
+		Subsystem: pluginName,
+		Name:      "browser_names",
+		Help:      "Number of names that have an address of their own, which a browser may still have.",
+	})
 
 	steering = promauto.NewGauge(prometheus.GaugeOpts{
 		Namespace: plugin.Namespace,
@@ -100,6 +114,7 @@ type serverCounters struct {
 	own, canaries prometheus.Counter
 	skips         [steer.Verdicts]prometheus.Counter
 	a, aaaa, http typeCounters
+	browsers      [browsers.Outcomes]prometheus.Counter
 }
 
 type typeCounters struct{ rewrites, suppressed prometheus.Counter }
@@ -135,6 +150,9 @@ func newServerCounters(server string) *serverCounters {
 	}
 	for v := steer.LeftClient; v < steer.Verdicts; v++ {
 		s.skips[v] = skips.WithLabelValues(server, v.String())
+	}
+	for o := browsers.Outcome(0); o < browsers.Outcomes; o++ {
+		s.browsers[o] = browserLookups.WithLabelValues(server, o.String())
 	}
 	return s
 }

@@ -49,7 +49,8 @@ var properties = map[string]func(*config, *caddy.Controller, []string) error{
 	"dnssec":        (*config).parseDNSSEC,
 	"compare":       (*config).parseCompare,
 	"canary":        flag(func(cfg *config) *bool { return &cfg.canary }),
-	"instant":       (*config).parseInstant,
+	"instant":       rangeOf(func(cfg *config) *netip.Prefix { return &cfg.instant }),
+	"browsers":      rangeOf(func(cfg *config) *netip.Prefix { return &cfg.browsers }),
 	"intercepted":   flag(func(cfg *config) *bool { return &cfg.intercepted }),
 	"health":        (*config).parseHealth,
 	"pause":         (*config).parsePause,
@@ -75,6 +76,8 @@ type config struct {
 	www     bool
 	canary  bool
 	instant netip.Prefix
+
+	browsers netip.Prefix
 
 	intercepted bool
 
@@ -127,8 +130,12 @@ func (cfg *config) check() error {
 	switch {
 	case len(cfg.proxies) == 0:
 		return errors.New("no proxy address; give at least one with 'proxy ADDRESS'")
-	case len(cfg.files) == 0 && cfg.match.Len() == 0 && cfg.own.Len() == 0 && !cfg.www && !cfg.canary:
-		return errors.New("nothing to do; give a list file, 'match', 'www', 'own' or 'canary'")
+	case len(cfg.files) == 0 && cfg.match.Len() == 0 && cfg.own.Len() == 0 && !cfg.www && !cfg.canary && !cfg.browsers.IsValid():
+		return errors.New("nothing to do; give a list file, 'match', 'www', 'own', 'canary' or 'browsers'")
+	case cfg.browsers.IsValid() && !cfg.browsers.Addr().Is4():
+		return fmt.Errorf("range '%s' is one of IPv6; 'browsers' needs one of IPv4", cfg.browsers)
+	case cfg.browsers.IsValid() && cfg.instant.IsValid() && cfg.browsers.Overlaps(cfg.instant):
+		return fmt.Errorf("ranges '%s' and '%s' overlap; an address of both would belong to two names", cfg.browsers, cfg.instant)
 	case len(cfg.alpn) > 0 && cfg.own.Len() == 0:
 		return errors.New("'alpn' is announced for the proxy's own names; give them with 'own NAME'")
 	case cfg.policy.Replace && cfg.seen["max_origin"]:
@@ -179,6 +186,9 @@ func (cfg *config) build() *Longhaul {
 	}
 	if cfg.instant.IsValid() {
 		l.instant = newInstant(cfg.instant)
+	}
+	if cfg.browsers.IsValid() {
+		l.firstVisits = newFirstVisits(cfg.browsers)
 	}
 	l.intercepted = cfg.intercepted
 	return l
@@ -245,14 +255,16 @@ func parseRange(c *caddy.Controller, arg string) (netip.Prefix, error) {
 	return r, nil
 }
 
-// parseInstant takes the range that names have addresses of before the truth is known.
-func (cfg *config) parseInstant(c *caddy.Controller, args []string) error {
-	if len(args) != 1 {
-		return c.ArgErr()
+// rangeOf reads a range that names have addresses of before the truth is known.
+func rangeOf(of func(*config) *netip.Prefix) func(*config, *caddy.Controller, []string) error {
+	return func(cfg *config, c *caddy.Controller, args []string) error {
+		if len(args) != 1 {
+			return c.ArgErr()
+		}
+		r, err := parseRange(c, args[0])
+		*of(cfg) = r
+		return err
 	}
-	r, err := parseRange(c, args[0])
-	cfg.instant = r
-	return err
 }
 
 func (cfg *config) parseMatch(c *caddy.Controller, args []string) error {

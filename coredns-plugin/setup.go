@@ -36,6 +36,9 @@ func setup(c *caddy.Controller) error {
 		if l.instant != nil {
 			l.instant.start(ctx, &running)
 		}
+		if l.firstVisits != nil {
+			l.firstVisits.start(ctx, &running)
+		}
 		return nil
 	})
 	c.OnShutdown(func() error {

@@ -92,7 +92,7 @@ func NewAlone(r netip.Prefix) *Alone { return &Alone{newSpread(r)} }
 // Place returns the address of name, for clients that may use it for ttl.
 func (a *Alone) Place(name string, ttl time.Duration) (netip.Addr, Reason) {
 	now := time.Now()
-	return a.in.place(serverNamed(name), now, now.Add(ttl+linger))
+	return a.in.place(Named(name), now, now.Add(ttl+linger))
 }
 
 // serverAt identifies a server by all of its addresses. The order does not matter. The same server has the same number on
@@ -109,7 +109,8 @@ func serverAt(addrs []netip.Addr) Server {
 	return mix(hash)
 }
 
-func serverNamed(name string) Server {
+// Named identifies a name, the same on every box and after every start.
+func Named(name string) Server {
 	return mix(fnv(fnvOffset, []byte(strings.ToLower(name))))
 }
 
@@ -137,8 +138,8 @@ func mix(hash uint64) Server {
 	return Server(hash)
 }
 
-// at returns the address of a range by its number.
-func at(r netip.Prefix, number uint64) netip.Addr {
+// At returns the address of a range by its number.
+func At(r netip.Prefix, number uint64) netip.Addr {
 	if r.Addr().Is4() {
 		bytes := r.Addr().As4()
 		binary.BigEndian.PutUint32(bytes[:], binary.BigEndian.Uint32(bytes[:])|uint32(number))

@@ -68,7 +68,7 @@ func (s *spread) place(server Server, now, until time.Time) (netip.Addr, Reason)
 	return netip.Addr{}, Crowded
 }
 
-func (s *spread) at(number uint64) netip.Addr { return at(s.within, number+1) }
+func (s *spread) at(number uint64) netip.Addr { return At(s.within, number+1) }
 
 // forget removes servers whose addresses no client uses any more.
 func (s *spread) forget(now time.Time) {

@@ -19,6 +19,7 @@ import (
 
 	"example.org/longhaul/coredns-plugin/internal/explain"
 	"example.org/longhaul/coredns-plugin/internal/judge"
+	"example.org/longhaul/coredns-plugin/internal/meanwhile"
 	"example.org/longhaul/coredns-plugin/push/take"
 	"example.org/longhaul/coredns-plugin/remember/store"
 
@@ -171,7 +172,7 @@ func (h *Remember) recall(key store.Key, get func(store.Key, []byte) (store.Answ
 func denies(m *dns.Msg) bool { return m.Rcode != dns.RcodeSuccess || !judge.Answers(m) }
 
 // ask gets the response of the plugins behind, and keeps it. Clients with the same question wait for one query. If the ground sends
-// the response unasked meanwhile, they get that one.
+// the response unasked meanwhile, they get that one. A client that is answered before the truth comes waits no longer.
 func (h *Remember) ask(ctx context.Context, w dns.ResponseWriter, r *dns.Msg, key store.Key) (*dns.Msg, int, error) {
 	name := nameOf(key)
 	h.mu.Lock()
@@ -190,6 +191,8 @@ func (h *Remember) ask(ctx context.Context, w dns.ResponseWriter, r *dns.Msg, ke
 		}()
 	}
 	select {
+	case <-meanwhile.Missed(ctx):
+		return nil, dns.RcodeSuccess, meanwhile.ErrAnswered
 	case <-query.done:
 		if query.truth == nil {
 			return nil, query.rcode, query.err

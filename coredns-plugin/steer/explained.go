@@ -9,5 +9,10 @@ func Explained(res *dns.Msg, verdict Verdict) *dns.Msg {
 	if verdict == Steered {
 		code = dns.ExtendedErrorCodeForgedAnswer
 	}
-	return withOption(res, &dns.EDNS0_EDE{InfoCode: code, ExtraText: verdict.String() + ": " + verdict.Meaning()})
+	return ExplainedAs(res, code, verdict.String()+": "+verdict.Meaning())
+}
+
+// ExplainedAs returns res with a text as an extended error.
+func ExplainedAs(res *dns.Msg, code uint16, text string) *dns.Msg {
+	return withOption(res, &dns.EDNS0_EDE{InfoCode: code, ExtraText: text})
 }

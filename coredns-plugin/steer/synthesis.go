@@ -1,6 +1,10 @@
 package steer
 
-import "github.com/miekg/dns"
+import (
+	"net/netip"
+
+	"github.com/miekg/dns"
+)
 
 // The responses of this file need no truth.
 
@@ -24,6 +28,14 @@ func (p *Policy) Instant(query Query, proxies *Addresses) (*dns.Msg, Verdict) {
 		return m, Suppressed
 	}
 	return m, Steered
+}
+
+// Meanwhile responds to a query for a name on no list before the truth is known, with an address for ttl seconds. Types that have
+// no such address get "no data".
+func Meanwhile(query Query, addr netip.Addr, ttl uint32) *dns.Msg {
+	var own Addresses
+	own.Add(addr)
+	return withRecords(query, &own, ttl)
 }
 
 // strips reports whether queries of this type get the records of the truth, which Instant does not know.

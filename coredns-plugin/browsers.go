@@ -1,0 +1,160 @@
+package longhaul
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/coredns/coredns/plugin"
+	"github.com/coredns/coredns/plugin/metrics"
+
+	"example.org/longhaul/coredns-plugin/browsers"
+	"example.org/longhaul/coredns-plugin/internal/explain"
+	"example.org/longhaul/coredns-plugin/internal/meanwhile"
+	"example.org/longhaul/coredns-plugin/names"
+	"example.org/longhaul/coredns-plugin/steer"
+
+	"github.com/miekg/dns"
+)
+
+// mostSettling bounds the questions for the truth of names that have an address meanwhile. For a further name, the address is
+// as good, but nobody learns that the truth is here.
+const mostSettling = 1024
+
+// firstVisits answers a browser's first lookup of a name that is on no list before the truth is known. It is for a proxy that
+// finds the origin by the name in the request. All other lookups wait for the truth.
+type firstVisits struct {
+	table    *browsers.Table
+	settling chan struct{}
+	stopped  context.Context
+}
+
+func newFirstVisits(within netip.Prefix) *firstVisits {
+	return &firstVisits{table: browsers.Of(within), settling: make(chan struct{}, mostSettling), stopped: context.Background()}
+}
+
+// start ties questions under way to the server's life.
+func (f *firstVisits) start(ctx context.Context, running *sync.WaitGroup) {
+	f.stopped = ctx
+	running.Go(func() {
+		<-ctx.Done()
+		for range mostSettling {
+			f.settling <- struct{}{}
+		}
+	})
+	running.Go(func() { every(ctx, time.Second, func() { instantNamesNow.Set(float64(f.table.Names())) }) })
+}
+
+// asker is a query for a name that is on no list.
+type asker struct {
+	l     *Longhaul
+	ctx   context.Context
+	w     dns.ResponseWriter
+	query steer.Query
+	key   *names.Key
+	wait  *browsers.Wait
+	// alone: it has no partner so far, and is not counted yet.
+	alone bool
+	// explained: a program of this machine asks why, maybe without a wish for recursion.
+	explained bool
+}
+
+// serveUnlisted serves a query for the addresses or HTTPS records of a name that is on no list.
+func (l *Longhaul) serveUnlisted(ctx context.Context, w dns.ResponseWriter, r *dns.Msg, key *names.Key) (int, error) {
+	if l.firstVisits == nil {
+		return plugin.NextOrFailure(l.Name(), l.Next, ctx, w, r)
+	}
+	ctx, explained := explain.Begin(ctx, w, r)
+	is := &asker{l: l, ctx: ctx, w: w, query: queryOf(w, r), key: key, explained: explained}
+	if explained {
+		return is.explain(ctx, r)
+	}
+	rcode, err := plugin.NextOrFailure(l.Name(), l.Next, meanwhile.With(ctx, is), w, r)
+	if errors.Is(err, meanwhile.ErrAnswered) {
+		is.count(browsers.Instant)
+		return dns.RcodeSuccess, w.WriteMsg(steer.Meanwhile(is.query, is.wait.Addr(), uint32(browsers.TTL/time.Second)))
+	}
+	if is.alone {
+		is.count(browsers.Alone)
+	}
+	return rcode, err
+}
+
+// Missed implements the meanwhile.Asker interface.
+func (is *asker) Missed() <-chan struct{} {
+	if outcome := is.judge(); outcome != browsers.Instant {
+		is.count(outcome)
+		return nil
+	}
+	name := is.query.Question.Name
+	arrival := is.l.firstVisits.table.Arrive(sourceOf(is.w.RemoteAddr()), name, is.query.Question.Qtype, time.Now())
+	if arrival.Begun {
+		is.l.settle(is.ctx, is.w, name)
+	}
+	if arrival.Wait == nil {
+		is.count(arrival.Outcome)
+		return nil
+	}
+	is.wait, is.alone = arrival.Wait, true
+	return arrival.Wait.Ready()
+}
+
+// judge returns what the rules say of the query.
+func (is *asker) judge() browsers.Outcome {
+	scope, bypassed := is.l.bypasses(is.w, is.query.Msg)
+	_, left := is.l.proxy.now()
+	return browsers.Lookup{
+		Name:      is.query.Question.Name,
+		Bypassed:  bypassed || scope != nil,
+		Excepted:  is.l.lists.excepted(is.key),
+		Down:      left != 0,
+		Validates: is.l.policy.MayValidate(is.query.Msg) || !is.query.RecursionDesired && !is.explained,
+	}.Judge()
+}
+
+func (is *asker) count(outcome browsers.Outcome) {
+	is.l.counts.of(metrics.WithServer(is.ctx)).browsers[outcome].Inc()
+}
+
+// explain responds with the truth, and says what a browser's first lookup of the name gets.
+func (is *asker) explain(ctx context.Context, r *dns.Msg) (int, error) {
+	outcome := is.judge()
+	truth, rcode, err := is.l.ask(ctx, is.w, r)
+	if truth == nil {
+		return rcode, err
+	}
+	text := "unlisted: no list has the name"
+	if outcome == browsers.Instant {
+		text += ", and " + outcome.Meaning()
+	} else {
+		text += ", and a browser's first lookup waits for the true response (" + outcome.String() + "): " + outcome.Meaning()
+	}
+	if writeErr := is.w.WriteMsg(steer.ExplainedAs(truth, dns.ExtendedErrorCodeOther, text)); err == nil {
+		err = writeErr
+	}
+	return rcode, err
+}
+
+// settle asks the rest of the chain for the addresses of a name that has one of its own meanwhile, and notes when they are
+// here. The client's query for them is on its way, and the memory behind lets this one wait for it.
+func (l *Longhaul) settle(ctx context.Context, w dns.ResponseWriter, name string) {
+	f := l.firstVisits
+	select {
+	case f.settling <- struct{}{}:
+	default:
+		return
+	}
+	asked := aside{local: w.LocalAddr(), remote: w.RemoteAddr()}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), browsers.AskedFor)
+	go func() {
+		defer func() { <-f.settling }()
+		defer cancel()
+		defer context.AfterFunc(f.stopped, cancel)()
+		_, err := plugin.NextOrFailure(l.Name(), l.Next, ctx, &asked, new(dns.Msg).SetQuestion(name, dns.TypeA))
+		says := err == nil && asked.answer != nil
+		known := says && (asked.answer.Rcode == dns.RcodeSuccess || asked.answer.Rcode == dns.RcodeNameError)
+		f.table.Settle(name, known, time.Now())
+	}()
+}
