@@ -26,18 +26,27 @@ const mostSettling = 1024
 // firstVisits answers a browser's first lookup of a name that is on no list before the truth is known. It is for a proxy that
 // finds the origin by the name in the request. All other lookups wait for the truth.
 type firstVisits struct {
-	table    *browsers.Table
+	table *browsers.Table
+	// socket is where the packet rules' keeper learns the true addresses; empty: nowhere.
+	socket   string
 	settling chan struct{}
 	stopped  context.Context
 }
 
-func newFirstVisits(within netip.Prefix) *firstVisits {
-	return &firstVisits{table: browsers.Of(within), settling: make(chan struct{}, mostSettling), stopped: context.Background()}
+func newFirstVisits(within netip.Prefix, socket string) *firstVisits {
+	return &firstVisits{
+		table: browsers.Of(within), socket: socket, settling: make(chan struct{}, mostSettling), stopped: context.Background(),
+	}
 }
 
-// start ties questions under way to the server's life.
-func (f *firstVisits) start(ctx context.Context, running *sync.WaitGroup) {
+// start ties questions under way to the server's life, and serves the mappings.
+func (f *firstVisits) start(ctx context.Context, running *sync.WaitGroup) error {
 	f.stopped = ctx
+	if f.socket != "" {
+		if err := mappings.serve(f.socket, f.table); err != nil {
+			return err
+		}
+	}
 	running.Go(func() {
 		<-ctx.Done()
 		for range mostSettling {
@@ -45,6 +54,7 @@ func (f *firstVisits) start(ctx context.Context, running *sync.WaitGroup) {
 		}
 	})
 	running.Go(func() { every(ctx, time.Second, func() { instantNamesNow.Set(float64(f.table.Names())) }) })
+	return nil
 }
 
 // asker is a query for a name that is on no list.
@@ -118,6 +128,14 @@ func (is *asker) count(outcome browsers.Outcome) {
 	is.l.counts.of(metrics.WithServer(is.ctx)).browsers[outcome].Inc()
 }
 
+// truthOf reads a response to a query for addresses, nil if there is none.
+func truthOf(answer *dns.Msg, err error) browsers.Truth {
+	if err != nil || answer == nil || answer.Rcode != dns.RcodeSuccess && answer.Rcode != dns.RcodeNameError {
+		return browsers.Truth{}
+	}
+	return browsers.Truth{Known: true, Addr: steer.FirstPublic(answer)}
+}
+
 // explain responds with the truth, and says what a browser's first lookup of the name gets.
 func (is *asker) explain(ctx context.Context, r *dns.Msg) (int, error) {
 	outcome := is.judge()
@@ -153,8 +171,6 @@ func (l *Longhaul) settle(ctx context.Context, w dns.ResponseWriter, name string
 		defer cancel()
 		defer context.AfterFunc(f.stopped, cancel)()
 		_, err := plugin.NextOrFailure(l.Name(), l.Next, ctx, &asked, new(dns.Msg).SetQuestion(name, dns.TypeA))
-		says := err == nil && asked.answer != nil
-		known := says && (asked.answer.Rcode == dns.RcodeSuccess || asked.answer.Rcode == dns.RcodeNameError)
-		f.table.Settle(name, known, time.Now())
+		f.table.Settle(name, truthOf(asked.answer, err), time.Now())
 	}()
 }

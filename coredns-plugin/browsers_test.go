@@ -1,8 +1,12 @@
 package longhaul
 
 import (
+	"bufio"
 	"context"
+	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -238,4 +242,52 @@ func TestAProgramOfThisMachineLearnsWhatABrowserGets(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, text, m)
 		}
 	}
+}
+
+func TestTheKeeperOfThePacketRulesLearnsTheTrueAddresses(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "instant.sock")
+	far := &farMemory{truth: answering("www.example.org. 300 IN A 10.0.0.1\nwww.example.org. 300 IN A 203.0.113.1"), let: make(chan struct{})}
+	l := unlisted(t, "", "198.18.6.0/24 "+socket, far)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	if err := l.firstVisits.start(ctx, &running); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(); running.Wait(); _ = mappings.close() })
+	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o660 {
+		t.Errorf("the socket: %v, %v", info, err)
+	}
+	early := lines(t, socket)
+	var first lookup
+	first.send(t, l, laptop, "www.example.org.", dns.TypeA, dns.TypeHTTPS)
+	first.done.Wait()
+	close(far.let)
+	want := first.of(dns.TypeA).Answer[0].(*dns.A).A.String() + " 203.0.113.1"
+	if got := <-early; got != want {
+		t.Errorf("a keeper that was there gets %q, not %q", got, want)
+	}
+	if got := <-lines(t, socket); got != want {
+		t.Errorf("a later keeper gets %q, not %q", got, want)
+	}
+	// A reload serves the same table.
+	if err := mappings.serve(socket, l.firstVisits.table); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lines returns those that come from a socket.
+func lines(t *testing.T, socket string) <-chan string {
+	t.Helper()
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	found := make(chan string, 9)
+	go func() {
+		for scanner := bufio.NewScanner(conn); scanner.Scan(); {
+			found <- scanner.Text()
+		}
+	}()
+	return found
 }

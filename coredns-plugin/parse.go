@@ -50,7 +50,7 @@ var properties = map[string]func(*config, *caddy.Controller, []string) error{
 	"compare":       (*config).parseCompare,
 	"canary":        flag(func(cfg *config) *bool { return &cfg.canary }),
 	"instant":       rangeOf(func(cfg *config) *netip.Prefix { return &cfg.instant }),
-	"browsers":      rangeOf(func(cfg *config) *netip.Prefix { return &cfg.browsers }),
+	"browsers":      (*config).parseBrowsers,
 	"intercepted":   flag(func(cfg *config) *bool { return &cfg.intercepted }),
 	"health":        (*config).parseHealth,
 	"pause":         (*config).parsePause,
@@ -77,7 +77,8 @@ type config struct {
 	canary  bool
 	instant netip.Prefix
 
-	browsers netip.Prefix
+	browsers       netip.Prefix
+	browsersSocket string
 
 	intercepted bool
 
@@ -188,7 +189,7 @@ func (cfg *config) build() *Longhaul {
 		l.instant = newInstant(cfg.instant)
 	}
 	if cfg.browsers.IsValid() {
-		l.firstVisits = newFirstVisits(cfg.browsers)
+		l.firstVisits = newFirstVisits(cfg.browsers, cfg.browsersSocket)
 	}
 	l.intercepted = cfg.intercepted
 	return l
@@ -265,6 +266,15 @@ func rangeOf(of func(*config) *netip.Prefix) func(*config, *caddy.Controller, []
 		*of(cfg) = r
 		return err
 	}
+}
+
+// parseBrowsers takes such a range, and a Unix socket.
+func (cfg *config) parseBrowsers(c *caddy.Controller, args []string) error {
+	if len(args) == 2 {
+		cfg.browsersSocket = cfg.path(args[1])
+		args = args[:1]
+	}
+	return rangeOf(func(cfg *config) *netip.Prefix { return &cfg.browsers })(cfg, c, args)
 }
 
 func (cfg *config) parseMatch(c *caddy.Controller, args []string) error {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/coredns/caddy"
 	"github.com/coredns/coredns/core/dnsserver"
+
+	"example.org/longhaul/coredns-plugin/browsers"
 )
 
 func readme(t *testing.T) string { return text(t, "README.md") }
@@ -110,6 +112,14 @@ func TestReadmeListsWhatTheCodeHas(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^\t"(\w+)":\s`).FindAllSubmatch(source, -1) {
 		if !bytes.Contains(syntax, append([]byte("\n    "), m[1]...)) {
 			t.Errorf("The syntax lacks %s", m[1])
+		}
+	}
+}
+
+func TestReadmeHasEveryOutcomeOfAFirstVisit(t *testing.T) {
+	for o := range browsers.Outcomes {
+		if !strings.Contains(readme(t), "| `"+o.String()+"` |") {
+			t.Errorf("the table of first visits lacks %s", o)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func setup(c *caddy.Controller) error {
 			l.instant.start(ctx, &running)
 		}
 		if l.firstVisits != nil {
-			l.firstVisits.start(ctx, &running)
+			return l.firstVisits.start(ctx, &running)
 		}
 		return nil
 	})
@@ -46,6 +46,8 @@ func setup(c *caddy.Controller) error {
 		running.Wait()
 		return nil
 	})
+
+	c.OnFinalShutdown(mappings.close)
 
 	dnsserver.GetConfig(c).AddPlugin(func(next plugin.Handler) plugin.Handler {
 		l.Next = next

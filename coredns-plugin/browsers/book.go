@@ -52,6 +52,10 @@ type entry struct {
 	waits time.Time
 	// asked: until then, the truth is on its way.
 	asked time.Time
+	// truth is the true address. Not valid: it is not known, or the name has none that a client may reach.
+	truth netip.Addr
+	// settled: the question for the truth has an answer.
+	settled bool
 }
 
 func newBook(within netip.Prefix) *book {
@@ -105,18 +109,31 @@ func (b *book) place(name string, client netip.Addr, now time.Time) (addr netip.
 	return netip.Addr{}, false, false
 }
 
-// settle notes what became of the question for a name's truth.
-func (b *book) settle(name string, known bool, now time.Time) {
+// settle notes what became of the question for a name's truth. It returns the mapping of its address, if the truth is known.
+func (b *book) settle(name string, truth Truth, now time.Time) (Mapping, bool) {
 	at, ok := b.names[name]
 	if !ok {
-		return
+		return Mapping{}, false
 	}
 	has := at.Value.(*entry)
 	has.asked = time.Time{}
-	has.waits = now.Add(failedFor)
-	if known {
-		has.waits = now.Add(knownFor)
+	if !truth.Known {
+		has.waits = now.Add(failedFor)
+		return Mapping{}, false
 	}
+	has.waits, has.truth, has.settled = now.Add(knownFor), truth.Addr, true
+	return Mapping{b.at(has.number), has.truth}, true
+}
+
+// mappings returns those of all names whose truth is known.
+func (b *book) mappings() []Mapping {
+	var all []Mapping
+	for at := b.byUse.Front(); at != nil; at = at.Next() {
+		if has := at.Value.(*entry); has.settled {
+			all = append(all, Mapping{b.at(has.number), has.truth})
+		}
+	}
+	return all
 }
 
 // forget removes names whose addresses no client has any more.

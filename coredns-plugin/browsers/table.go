@@ -12,11 +12,27 @@ type Table struct {
 	mu    sync.Mutex
 	pairs pairs
 	book  *book
+	// followers get the mappings that become known.
+	followers map[chan Mapping]struct{}
 }
+
+// Truth is what the question for a name's true address brought.
+type Truth struct {
+	// Known is false if no resolver said anything about the name.
+	Known bool
+	// Addr is not valid if the name has no address that a client may reach.
+	Addr netip.Addr
+}
+
+// Mapping is the address of a name and its true one, not valid if there is none.
+type Mapping struct{ Instant, True netip.Addr }
+
+// mostUpdates bounds what a follower has not taken yet. One that is slower begins anew.
+const mostUpdates = 1024
 
 // New makes the table of a range.
 func New(within netip.Prefix) *Table {
-	return &Table{pairs: newPairs(), book: newBook(within)}
+	return &Table{pairs: newPairs(), book: newBook(within), followers: map[chan Mapping]struct{}{}}
 }
 
 // tables are those of this process, by their ranges.
@@ -70,10 +86,41 @@ func (t *Table) Arrive(client netip.Addr, name string, qtype uint16, now time.Ti
 }
 
 // Settle notes that the truth of a name is known, or that it could not be had. From then on its lookups wait for the truth.
-func (t *Table) Settle(name string, known bool, now time.Time) {
+func (t *Table) Settle(name string, truth Truth, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.book.settle(key(name), known, now)
+	mapping, ok := t.book.settle(key(name), truth, now)
+	if !ok {
+		return
+	}
+	for follower := range t.followers {
+		select {
+		case follower <- mapping:
+		default:
+			t.drop(follower)
+		}
+	}
+}
+
+// Follow returns the mappings that are known, and a channel of those that become known. The channel is closed if nobody takes
+// them for too long, and by leave.
+func (t *Table) Follow() (known []Mapping, updates <-chan Mapping, leave func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	follower := make(chan Mapping, mostUpdates)
+	t.followers[follower] = struct{}{}
+	return t.book.mappings(), follower, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.drop(follower)
+	}
+}
+
+func (t *Table) drop(follower chan Mapping) {
+	if _, ok := t.followers[follower]; ok {
+		delete(t.followers, follower)
+		close(follower)
+	}
 }
 
 // Names returns the number of names with an address.

@@ -108,7 +108,7 @@ func TestFromTheTruthOnEveryLookupWaitsForIt(t *testing.T) {
 	for known, hold := range map[bool]time.Duration{true: knownFor, false: failedFor} {
 		table := New(within)
 		visited(table, laptop, "www.example.org.", start)
-		table.Settle("WWW.example.org.", known, after(time.Second))
+		table.Settle("WWW.example.org.", Truth{Known: known}, after(time.Second))
 		if a := table.Arrive(laptop, "www.example.org.", dns.TypeA, after(2*time.Second)); a.Outcome != Known || a.Wait != nil {
 			t.Errorf("known %v: %v", known, a)
 		}
@@ -189,5 +189,39 @@ func TestPairsAreBoundedAndForgotten(t *testing.T) {
 func TestAReloadKeepsTheTable(t *testing.T) {
 	if Of(within) != Of(within) || Of(within) == Of(netip.MustParsePrefix("198.18.0.0/16")) {
 		t.Error("a table is one of its range")
+	}
+}
+
+func TestFollowersGetTheTruthOfEachAddress(t *testing.T) {
+	table := New(within)
+	one, two := visited(table, laptop, "one.example.org.", start), visited(table, laptop, "two.example.org.", start)
+	visited(table, laptop, "three.example.org.", start)
+	server := netip.MustParseAddr("203.0.113.1")
+	table.Settle("one.example.org.", Truth{Known: true, Addr: server}, start)
+	known, updates, leave := table.Follow()
+	if len(known) != 1 || known[0] != (Mapping{one, server}) {
+		t.Errorf("known: %v", known)
+	}
+	table.Settle("two.example.org.", Truth{Known: true}, start)
+	table.Settle("three.example.org.", Truth{}, start)
+	if got := <-updates; got != (Mapping{Instant: two}) {
+		t.Errorf("update: %v", got)
+	}
+	leave()
+	if more, open := <-updates; open {
+		t.Errorf("a name without a truth: %v", more)
+	}
+	// One that takes nothing begins anew, and holds nobody up.
+	_, slow, leaveSlow := table.Follow()
+	defer leaveSlow()
+	for range mostUpdates + 1 {
+		table.Settle("one.example.org.", Truth{Known: true, Addr: server}, start)
+	}
+	taken := 0
+	for range slow {
+		taken++
+	}
+	if taken != mostUpdates || len(table.followers) != 0 {
+		t.Errorf("%d updates, %d followers", taken, len(table.followers))
 	}
 }

@@ -109,3 +109,13 @@ func (a *Addresses) FirstType() uint16 {
 	}
 	return dns.TypeA
 }
+
+// FirstPublic returns the first IPv4 address of a response that may belong to a server on the Internet. Not valid: there is none.
+func FirstPublic(response *dns.Msg) netip.Addr {
+	for _, rr := range response.Answer {
+		if addr, ok := addressOf(rr); ok && addr.Is4() && isPublic(addr) {
+			return addr
+		}
+	}
+	return netip.Addr{}
+}
