@@ -1,6 +1,7 @@
 //! Checks of settings that are valid alone but not together. Every message names both places.
 
 mod challenges;
+mod instant;
 mod pair;
 
 use std::net::{IpAddr, SocketAddr};
@@ -132,6 +133,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
         }
     }
     images_without_cache(&places, draft, problems);
+    instant::check(&places, draft, problems);
     if let (Some(link), Some(clients)) = (&draft.link, &draft.clients) {
         pair::weights_of_nothing(&places, link, clients, problems);
     }

@@ -3,7 +3,7 @@
 use super::contradictions::Places;
 use super::diagnostic::Problem;
 use super::read::Draft;
-use super::settings::{Cache, Compress, CompressionLevel, Intercept, Level, Remote, Role, WhenDown};
+use super::settings::{Cache, Compress, CompressionLevel, InstantWish, Intercept, Level, Remote, Role, WhenDown};
 use super::yaml::Node;
 
 /// Checks all groups of the draft. Skips a group that has a problem of its own.
@@ -16,6 +16,7 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
             clients_of_nobody(&places, draft),
             nothing_to_remember(&places, draft),
             nobody_to_push_to(&places, draft),
+            nothing_instant(&places, draft),
             nothing_encrypted(&places, draft),
             no_page_changes(&places, draft),
             no_client_comes(&places, draft),
@@ -116,6 +117,23 @@ fn nobody_to_push_to(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
     (places.written("dns", "push") && dns.push).then(|| {
         Problem::warning("`dns.push` has no effect at this box", places.of(&["dns", "push"]), why)
             .help("remove it, or let `dns.remember` have a time at a remote")
+    })
+}
+
+/// Only a remote's lookups cross the link, and only a gateway takes connections to any address.
+fn nothing_instant(places: &Places<'_>, draft: &Draft) -> Option<Problem> {
+    let (dns, listen) = (draft.dns.as_ref()?, draft.listen.as_ref()?);
+    let why = match draft.role.as_ref()? {
+        Role::Edge | Role::Ground(_) => "only the lookups of a remote cross the link",
+        Role::Remote(_) if listen.intercept == Intercept::None => {
+            "clients come by DNS alone, so `listen.intercept` is none"
+        }
+        Role::Remote(_) if dns.remember.is_zero() => "`dns.remember` is off, so no lookup is known as the first one",
+        Role::Remote(_) => return None,
+    };
+    (dns.instant == InstantWish::On).then(|| {
+        Problem::warning("`dns.instant` has no effect at this box", places.of(&["dns", "instant"]), why)
+            .help("remove it")
     })
 }
 

@@ -419,6 +419,10 @@ fn plugin_properties(settings: &Settings) -> Vec<String> {
         lines.push("# each name has an address of its own until the ground's response is here".to_owned());
         lines.push(format!("instant {range}"));
     }
+    if let Ok(range) = settings.first_visits() {
+        lines.push("# a name on no list has one until then, if a browser asks for it first".to_owned());
+        lines.push(format!("browsers {range}"));
+    }
     if dns.health {
         lines.push(format!("health {}", health(&settings.listen.http)));
     }

@@ -17,11 +17,12 @@ from .links import Link
 
 @contextmanager
 def pair_of_init(
-    folder: Path, line: Line, stated: Link, *, trusted: Path | None = None, remote_cache: str = ""
+    folder: Path, line: Line, stated: Link, *, trusted: Path | None = None, remote_cache: str = "", remote_more: str = ""
 ) -> Iterator[Pair]:
     """A pair on a line. `stated` is the link of its files. The ground checks certificates of origins against `trusted`.
-    `remote_cache` is the section `cache` of the remote. Without it, the remote has a folder for its own cache alone."""
-    remote, ground = files_of_init(folder, stated, remote_cache)
+    `remote_cache` is the section `cache` of the remote. Without it, the remote has a folder for its own cache alone.
+    `remote_more` are further sections of its file."""
+    remote, ground = files_of_init(folder, stated, remote_cache, remote_more)
     for end in ("remote", "ground"):
         (folder / end).mkdir(exist_ok=True)
     with (
@@ -36,9 +37,11 @@ def pair_of_init(
         yield both
 
 
-def files_of_init(folder: Path, stated: Link, remote_cache: str = "") -> tuple[Path, Path]:
+def files_of_init(
+    folder: Path, stated: Link, remote_cache: str = "", remote_more: str = ""
+) -> tuple[Path, Path]:
     """Returns the files of the remote and of the ground, new ones if the folder has none. Their only additions are the
-    folders of the caches, or the cache of the remote."""
+    folders of the caches, or the cache of the remote, and `remote_more`."""
     home = folder / "init"
     remote, ground = (home / end / "longhaul.yaml" for end in (REMOTE_NAME, "ground"))
     if ground.exists():
@@ -52,5 +55,5 @@ def files_of_init(folder: Path, stated: Link, remote_cache: str = "") -> tuple[P
         file.write(f'cache: {{ dir: "{folder / "ground" / "cache"}" }}\n')
     own_folder = f'{{ dir: "{folder / "remote" / "cache"}" }}'
     with remote.open("a") as file:
-        file.write(f"cache: {remote_cache or own_folder}\n")
+        file.write(f"cache: {remote_cache or own_folder}\n{remote_more}")
     return remote, ground

@@ -353,6 +353,18 @@ pub(crate) const KEYS: &[Key] = &[
         Is("true"),
         "a ground sends a remote the responses for names that usually follow the one that was asked, and, while the link is idle and not metered, those for names that many clients ask ([how](../coredns-plugin/push/README.md)). So a new name of a page costs no round trip. Both ends must have it, and a remote must remember names. Not at an edge",
     ),
+    key(
+        "dns.instant",
+        Words(&["auto", "on", "off"]),
+        Is("auto"),
+        "remote with `listen.intercept`: a browser's first lookup of a name is answered at once, with an address of the name's own for 5 s. Lookups of other programs wait for the true response. `auto` is `off` for now ([gains and risks](../docs/src/instant-answers.md))",
+    ),
+    key(
+        "dns.instant_range",
+        Form("a range"),
+        Is("198.18.0.0/15"),
+        "the addresses that names have until the true response is here, also those of `split.instant_answers`. No packet to them leaves towards the link. Part of 198.18.0.0/15, of 240.0.0.0/4 or of a range for documentation",
+    ),
     key("dns.reload", Form("a time, `off`"), Is("5s"), "how often the DNS server looks for changed lists"),
     key("dns.health", Boolean, Is("true"), "steering stops while the proxy does not respond"),
     key("dns.bypass", Form("list of ranges"), Is("[]"), "clients that always get the truth"),
@@ -496,7 +508,7 @@ pub(crate) const KEYS: &[Key] = &[
         "split.instant_answers",
         Boolean,
         Is("true"),
-        "remote with `listen.intercept`: before the ground has been queried, each name under `dns` gets an address of its own from 198.18.0.0/15, for 10 seconds. The ground finds the origin by the name in the request. From then on, names get the true response",
+        "remote with `listen.intercept`: before the ground has been queried, each name under `dns` gets an address of its own from `dns.instant_range`, for 10 seconds. The ground finds the origin by the name in the request. From then on, names get the true response",
     ),
     key(
         "split.udp443",

@@ -1,14 +1,19 @@
 //! `dns`: the lists of steered names, and the form of the responses.
 
+use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use ipnet::{IpNet, Ipv4Net};
 
 use crate::allowlist::{self, LineError, Listed, NamePattern};
 use crate::diagnostic::Problem;
 use crate::policy_zone;
 use crate::reader::{LIST_ENDINGS, Reader, Section, Setting};
-use crate::settings::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolicy, LookupTransport, Ttl};
+use crate::settings::{
+    AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolicy, INSTANT_RANGE, InstantWish, LookupTransport, Ttl,
+};
 use crate::units::show_duration;
 use crate::yaml::NodeValue;
 
@@ -58,6 +63,10 @@ pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
     });
     let remember = reader.optional(&section, "remember", remember);
     let push = reader.optional(&section, "push", Reader::boolean);
+    let instant = reader.optional(&section, "instant", |reader, setting| {
+        reader.word(setting, &[("auto", InstantWish::Auto), ("on", InstantWish::On), ("off", InstantWish::Off)])
+    });
+    let instant_range = reader.optional(&section, "instant_range", instant_range);
     let health = reader.optional(&section, "health", Reader::boolean);
     let bypass = reader.optional(&section, "bypass", |reader, setting| {
         let ranges = reader.list(setting, Reader::network);
@@ -90,6 +99,8 @@ pub(super) fn dns(reader: &mut Reader, top: &Section<'_>) -> Option<Dns> {
         health: health?,
         remember: remember?,
         push: push?,
+        instant: instant?,
+        instant_range: instant_range?,
         bypass: bypass?,
     })
 }
@@ -216,6 +227,34 @@ fn remember(reader: &mut Reader, setting: &Setting<'_>) -> Option<Duration> {
         return None;
     }
     Some(time)
+}
+
+/// The ranges in which no server on the Internet has an address, and which browsers take for public. Before a public page
+/// reaches a private address, browsers ask the user.
+const FOR_INSTANT_ANSWERS: [Ipv4Net; 6] = [
+    INSTANT_RANGE,
+    Ipv4Net::new_assert(Ipv4Addr::new(192, 0, 2, 0), 24),
+    Ipv4Net::new_assert(Ipv4Addr::new(198, 51, 100, 0), 24),
+    Ipv4Net::new_assert(Ipv4Addr::new(203, 0, 113, 0), 24),
+    Ipv4Net::new_assert(Ipv4Addr::new(192, 88, 99, 0), 24),
+    Ipv4Net::new_assert(Ipv4Addr::new(240, 0, 0, 0), 4),
+];
+/// The longest prefix. Each address stays with its name for minutes, so a smaller range would be full soon.
+const LONGEST_INSTANT_PREFIX: u8 = 24;
+
+/// Reads the range of addresses that names have before the truth is known.
+fn instant_range(reader: &mut Reader, setting: &Setting<'_>) -> Option<Ipv4Net> {
+    let network = reader.network(setting)?;
+    let usable = |range: &Ipv4Net| FOR_INSTANT_ANSWERS.iter().any(|whole| whole.contains(range));
+    match network {
+        IpNet::V4(range) if range.prefix_len() <= LONGEST_INSTANT_PREFIX && usable(&range) => Some(range),
+        _ => {
+            let help =
+                "expected a range of IPv4 from /4 to /24 in 198.18.0.0/15 or 240.0.0.0/4, or a range for documentation";
+            reader.bad(setting, format!("names cannot have addresses in {network}"), help);
+            None
+        }
+    }
 }
 
 fn mode(reader: &mut Reader, section: &Section<'_>) -> Option<DnsMode> {

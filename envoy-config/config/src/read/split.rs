@@ -137,6 +137,8 @@ const OF_CLIENTS_DNS: &[&str] = &[
     "canary",
     "encrypted",
     "remember",
+    "instant",
+    "instant_range",
     "reload",
     "health",
     "bypass",

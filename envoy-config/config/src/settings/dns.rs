@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 
-use super::LookupTransport;
+use super::{InstantWish, LookupTransport};
 use crate::allowlist::{Listed, NamePattern};
 
 /// DNS steering.
@@ -43,6 +43,10 @@ pub struct Dns {
     pub remember: Duration,
     /// True if this end of a pair sends or takes responses that nobody has requested yet.
     pub push: bool,
+    /// Whether a name has an address of its own at a browser's first lookup ([`Settings::first_visits`](super::Settings::first_visits)).
+    pub instant: InstantWish,
+    /// The range of addresses that names have before the truth is known.
+    pub instant_range: Ipv4Net,
     /// Clients that always get the truth.
     pub bypass: Vec<IpNet>,
 }

@@ -6,6 +6,7 @@
 mod clients;
 mod dns;
 mod encrypted;
+mod instant;
 mod link;
 mod listen;
 mod notify;
@@ -13,10 +14,8 @@ mod page;
 mod role;
 mod tls;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
-
-use ipnet::{IpNet, Ipv4Net};
 
 use crate::access_log::Log;
 use crate::names::Host;
@@ -25,7 +24,7 @@ use crate::share::Share;
 use crate::sockets::Family;
 use crate::units::Bytes;
 
-pub use {clients::*, dns::*, encrypted::*, link::*, listen::*, notify::*, page::*, role::*, tls::*};
+pub use {clients::*, dns::*, encrypted::*, instant::*, link::*, listen::*, notify::*, page::*, role::*, tls::*};
 
 /// One checked `longhaul.yaml`.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,10 +127,6 @@ pub struct Limits {
     pub images: ImageLimits,
 }
 
-/// The addresses of names before the truth is known. The range is for measurements of networks (RFC 2544, RFC 6815), so no
-/// server on the Internet has one of them, and browsers take it for public.
-const INSTANT_RANGE: IpNet = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(198, 18, 0, 0), 15));
-
 impl Settings {
     /// Returns the authorities to which an http object can move without TLS: `ADDRESS`, with the port if it is not 80.
     /// Clients reach each over one of `families`.
@@ -174,7 +169,7 @@ impl Settings {
 
     /// Returns true if the DNS plugin has names to respond to. Without any, it would refuse to start.
     pub fn steers(&self) -> bool {
-        self.lists_names() || self.proxy.secure_names.iter().any(Host::is_name)
+        self.lists_names() || self.first_visits().is_ok() || self.proxy.secure_names.iter().any(Host::is_name)
     }
 
     /// Returns true if listed names are looked for. They are not where browsers would keep public pages from them.
@@ -186,13 +181,6 @@ impl Settings {
     /// Returns true if names keep their true addresses, because the clients' connections to these come here.
     pub fn answers_truly(&self) -> bool {
         self.role.stands_beside_clients() && self.listen.intercept != Intercept::None
-    }
-
-    /// Returns the range in which listed names have addresses of their own before the truth is known. None: responses wait.
-    pub fn instant_range(&self) -> Option<IpNet> {
-        let Role::Remote(Remote { instant_answers: true, .. }) = self.role else { return None };
-        let takes_both = self.listen.web().all(|sockets| sockets.serves(Family::Ipv4)) && self.listen.tls.is_some();
-        (self.lists_names() && self.answers_truly() && takes_both).then_some(INSTANT_RANGE)
     }
 
     /// Returns every authority of the proxy itself, secure names first.

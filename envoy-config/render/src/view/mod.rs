@@ -16,6 +16,7 @@ use challenges::Challenges;
 use http_semantics::body_fields::{Change, gone_beside_envoy};
 use http_semantics::content_encoding::compressible;
 use http_semantics::labels;
+use ipnet::Ipv4Net;
 use longhaul_config::{AccessLog, Ground, Intercept, LoggedClients, PipeTransport, Role, Settings, Sockets};
 use longhaul_derive::{Compressors, Derived, LevelInUse, offers_http3};
 use serde::Serialize;
@@ -80,6 +81,8 @@ pub(super) struct View {
     upgrades: Upgrades,
     /// The proxy's addresses, at which clients reach this box. Traffic to them that names no other host ends here.
     own_addresses: Vec<Own>,
+    /// The addresses of names before the truth is known. They say nothing about a destination: the name decides.
+    instant: Option<Own>,
     max_connections: u32,
     heap_bytes: Commented<u64>,
     compress: Compress,
@@ -135,7 +138,7 @@ struct Socket {
     port: u16,
 }
 
-/// One of the proxy's addresses, with the length of its host prefix.
+/// An address of the proxy with the length of its host prefix, or a range of addresses that lead to it.
 #[derive(Debug, Serialize)]
 struct Own {
     text: String,
@@ -145,6 +148,12 @@ struct Own {
 impl From<IpAddr> for Own {
     fn from(address: IpAddr) -> Self {
         Self { text: address.to_string(), bits: if address.is_ipv4() { 32 } else { 128 } }
+    }
+}
+
+impl From<Ipv4Net> for Own {
+    fn from(range: Ipv4Net) -> Self {
+        Self { text: range.network().to_string(), bits: range.prefix_len() }
     }
 }
 
@@ -316,6 +325,7 @@ impl View {
             transport: Transport::new(derived),
             upgrades: Upgrades::new(),
             own_addresses: settings.proxy.addresses.iter().copied().map(Own::from).collect(),
+            instant: settings.instant_addresses().map(Own::from),
             max_connections: settings.limits.connections,
             heap_bytes: Commented { value: heap.value.0, comment: heap.reason.clone() },
             compress: Compress::new(&derived.compression),

@@ -7,7 +7,7 @@ use longhaul_config::{DnsMode, Settings};
 use longhaul_derive::{Derived, Failover, LinkQueue, Origin, Packets, Row, TargetKind};
 use longhaul_observe::table::table;
 
-use super::lines::{encrypted, images, listed, pair, parent, uses};
+use super::lines::{encrypted, first_visits, images, listed, pair, parent, uses};
 
 /// RFC 8305, section 5: a client that has no connection after this long tries the next address as well.
 const CONNECTION_ATTEMPT_DELAY: Duration = Duration::from_millis(250);
@@ -33,6 +33,7 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
         siblings(settings),
         names(settings),
         encrypted(settings).map(|text| format!("encrypted: {text}\n")).unwrap_or_default(),
+        first_visits(settings).map(|text| format!("instant: {text}\n")).unwrap_or_default(),
         parent(settings),
         pair(settings, derived),
         derived.failover.as_ref().map(patience).unwrap_or_default(),

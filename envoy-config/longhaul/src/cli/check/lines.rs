@@ -3,7 +3,7 @@
 use longhaul_config::units::show_duration;
 use longhaul_config::{
     Cache, DialledPorts, Ground, HostPort, Images, Log, LogWish, LoggedClients, LookupTransport, NotEncrypted,
-    OtherPorts, PeerName, Remote, Role, Settings, WhenDown,
+    NotInstant, OtherPorts, PeerName, Remote, Role, Settings, WhenDown,
 };
 use longhaul_derive::{Capacity, Carrier, Derived, ImagesChoice, Warm};
 
@@ -40,6 +40,17 @@ pub(super) fn encrypted(settings: &Settings) -> Option<String> {
         }
         Err(NotEncrypted::Off | NotEncrypted::Pair | NotEncrypted::NoDns) => None,
         Err(why) => Some(format!("no lookups over TLS, QUIC or HTTPS: {why}")),
+    }
+}
+
+/// Browsers' first lookups at a remote with DNS, or the reason why they wait for the ground.
+pub(super) fn first_visits(settings: &Settings) -> Option<String> {
+    match settings.first_visits() {
+        Ok(range) => Some(format!(
+            "a browser's first lookup of a name is answered at once, from {range} for 5 s; other programs wait for the ground (`dns.instant`)"
+        )),
+        Err(NotInstant::Off | NotInstant::NotRemote | NotInstant::NoDns) => None,
+        Err(why) => Some(format!("first lookups wait for the ground: {why}")),
     }
 }
 

@@ -12,7 +12,7 @@ use longhaul_derive::{
     TargetKind, Unshared, Value, names_ahead,
 };
 
-use super::lines::{access_log, encrypted, images, pair, parent, uses};
+use super::lines::{access_log, encrypted, first_visits, images, pair, parent, uses};
 
 /// Returns labels and texts.
 pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, String)> {
@@ -27,6 +27,7 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
         groups(&settings.clients).map(|text| ("groups", text)),
         link_queue(&derived.link_queue).map(|text| ("queue", text)),
         names(settings).map(|text| ("names", text)),
+        first_visits(settings).map(|text| ("instant", text)),
         // A box without a name of its own has nothing to encrypt with, which surprises nobody.
         encrypted(settings).filter(|_| !settings.proxy.secure_names.is_empty()).map(|text| ("encrypted", text)),
         settings.compare.map(|share| ("compare", compare(share))),

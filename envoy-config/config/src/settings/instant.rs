@@ -1,0 +1,118 @@
+//! Addresses of names before their true responses are known: `split.instant_answers` for listed names, and `dns.instant` for
+//! those that a browser looks up first.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use ipnet::Ipv4Net;
+
+use super::{Intercept, Remote, Role, Settings};
+use crate::sockets::Family;
+
+/// `dns.instant`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InstantWish {
+    /// Off, for as long as not every use of an address was tested.
+    Auto,
+    /// The operator's choice.
+    On,
+    /// Every lookup waits for the truth.
+    Off,
+}
+
+/// The default of `dns.instant_range`. It is for measurements of networks (RFC 2544, RFC 6815), so no server on the Internet
+/// has one of its addresses, and browsers take it for public.
+pub const INSTANT_RANGE: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(198, 18, 0, 0), 15);
+
+/// The reason why browsers' first lookups wait for the truth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotInstant {
+    /// The operator's wish.
+    Off,
+    /// The default.
+    Auto,
+    /// No lookup crosses the link.
+    NotRemote,
+    /// No client asks.
+    NoDns,
+    /// No connection to an address of the range comes here.
+    NotIntercepted,
+    /// The same, of one of the ports.
+    NotBothPorts,
+    /// Nothing tells a first lookup from others.
+    NothingRemembered,
+}
+
+impl fmt::Display for NotInstant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Off => "`dns.instant` is off",
+            Self::Auto => {
+                "`dns.instant` is auto, which is off: not every use of an address was tested, so `on` is your choice"
+            }
+            Self::NotRemote => "only the lookups of a remote cross the link",
+            Self::NoDns => "`listen.dns` is off",
+            Self::NotIntercepted => "`listen.intercept` is none, so connections to such addresses do not come here",
+            Self::NotBothPorts => "`listen.http` and `listen.tls` do not both serve IPv4",
+            Self::NothingRemembered => "`dns.remember` is off, so no lookup is known as the first one",
+        })
+    }
+}
+
+impl Settings {
+    /// Returns the range in which a name has an address of its own after a browser's first lookup, or the reason why such
+    /// lookups wait for the truth.
+    pub fn first_visits(&self) -> Result<Ipv4Net, NotInstant> {
+        if !matches!(self.role, Role::Remote(_)) {
+            return Err(NotInstant::NotRemote);
+        }
+        match self.dns.instant {
+            InstantWish::Off => return Err(NotInstant::Off),
+            InstantWish::Auto => return Err(NotInstant::Auto),
+            InstantWish::On => {}
+        }
+        self.can_be_instant()?;
+        Ok(if self.lists_are_instant() { self.halves()[1] } else { self.dns.instant_range })
+    }
+
+    /// Returns the range in which listed names have addresses of their own before the truth is known. None: responses wait.
+    pub fn instant_range(&self) -> Option<Ipv4Net> {
+        let whole = self.first_visits().is_err();
+        self.lists_are_instant().then(|| if whole { self.dns.instant_range } else { self.halves()[0] })
+    }
+
+    /// Returns every address that a name may have before the truth is known. None: no name has one.
+    pub fn instant_addresses(&self) -> Option<Ipv4Net> {
+        (self.lists_are_instant() || self.first_visits().is_ok()).then_some(self.dns.instant_range)
+    }
+
+    fn lists_are_instant(&self) -> bool {
+        let wanted = matches!(self.role, Role::Remote(Remote { instant_answers: true, .. }));
+        wanted && self.lists_names() && self.answers_truly() && self.takes_both_ports()
+    }
+
+    fn can_be_instant(&self) -> Result<(), NotInstant> {
+        if self.listen.dns.is_none() {
+            Err(NotInstant::NoDns)
+        } else if self.listen.intercept == Intercept::None {
+            Err(NotInstant::NotIntercepted)
+        } else if !self.takes_both_ports() {
+            Err(NotInstant::NotBothPorts)
+        } else if self.dns.remember.is_zero() {
+            Err(NotInstant::NothingRemembered)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn takes_both_ports(&self) -> bool {
+        self.listen.web().all(|sockets| sockets.serves(Family::Ipv4)) && self.listen.tls.is_some()
+    }
+
+    /// Returns the halves of the range. Two tables of one range would give one address to two names.
+    fn halves(&self) -> [Ipv4Net; 2] {
+        let range = self.dns.instant_range;
+        let mut halves = range.subnets(range.prefix_len() + 1).into_iter().flatten();
+        [halves.next().unwrap_or(range), halves.next().unwrap_or(range)]
+    }
+}

@@ -1,0 +1,148 @@
+"""First lookups of browsers at a remote that answers them at once (`dns.instant: on`)."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from harness.clients.commands import dig
+from harness.host.waiting import wait_for
+from harness.lab.instant import InstantBed, instant_bed, look_up
+from harness.net.sockets import socket_in
+from harness.net.topology import RESOLVER
+
+RTT_S = 0.6
+PAGE, PLAIN, OTHER = "page.example.org", "plain.example.org", "other.example.org"
+PRIVATE, WITHHELD = "private.example.org", "192.0.0.8"
+NEW = [f"new{number}.example.org" for number in range(8)]
+
+
+@pytest.fixture(scope="module")
+def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InstantBed]:  # noqa: ARG001 - order of set-up
+    names = [PAGE, PLAIN, OTHER, *NEW]
+    with instant_bed(tmp_path_factory.mktemp("instant"), names=names, records={PRIVATE: ["10.0.0.7"]}) as standing:
+        yield standing
+        # Whatever the tests sent to the range, nothing of it left towards the link.
+        assert standing.leaked() == 0
+
+
+def truth(bed: InstantBed, name: str) -> str:
+    return bed.site.hosts[name]["address"]
+
+
+def answered_truly(bed: InstantBed, name: str) -> None:
+    """Waits until the name has its true response."""
+    wait_for(f"the truth of {name}", lambda: bed.program(name).addresses == (truth(bed, name),), interval_s=0.2)
+
+
+def test_a_browsers_first_lookup_costs_no_round_trip_and_its_connection_reaches_the_server(bed: InstantBed) -> None:
+    found = look_up(bed.line, PAGE, "A", "AAAA", "HTTPS")
+    assert len(found) == 3, found
+    assert found["A"].instant, found
+    for kind, reply in found.items():
+        assert reply.seconds < RTT_S / 3, found
+        assert reply.code == "NOERROR", found
+        assert kind == "A" or not reply.addresses, found
+    (address,) = found["A"].addresses
+    for scheme, port in (("https", 443), ("http", 80)):
+        got = bed.curl.get(f"{scheme}://{PAGE}/some.bin", "--resolve", f"{PAGE}:{port}:{address}")
+        assert got.status == 200, got
+    answered_truly(bed, PAGE)
+    assert bed.visit(PAGE).addresses == (truth(bed, PAGE),), "a name has its true response from then on"
+
+
+def test_programs_get_true_responses_while_a_browser_gets_instant_ones(bed: InstantBed) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        program = pool.submit(look_up, bed.line, OTHER, "A", "AAAA")
+        browser = pool.submit(look_up, bed.line, PLAIN, "A", "HTTPS")
+        assert browser.result()["A"].instant
+        assert program.result()["A"].addresses == (truth(bed, OTHER),)
+    # A program looks up the very name that the browser has just visited.
+    assert bed.visit(NEW[0]).instant
+    assert bed.program(NEW[0]).addresses == (truth(bed, NEW[0]),)
+
+
+@pytest.mark.parametrize(
+    "name", ["dhqwxkzjrt", "printer.local", "www.page.test", "wpad.example.org", "_x.example.org", "7.2.0.192.in-addr.arpa"]
+)
+def test_names_of_no_website_are_never_instant(bed: InstantBed, name: str) -> None:
+    reply = bed.visit(name)
+    assert not reply.instant, reply
+    assert reply.code == "NXDOMAIN", reply
+
+
+def test_a_name_that_does_not_exist_is_denied_from_the_next_lookup_on(bed: InstantBed) -> None:
+    (address,) = bed.visit("gone.example.org").addresses
+    began = time.monotonic()
+    got = bed.curl.get("https://gone.example.org/", "--resolve", f"gone.example.org:443:{address}")
+    assert got.status == 0, got
+    assert time.monotonic() - began < 4 * RTT_S, "the connection does not end"
+    wait_for("the denial", lambda: bed.visit("gone.example.org").code == "NXDOMAIN", interval_s=0.2)
+
+
+def test_a_private_address_is_never_reached_by_an_instant_one(bed: InstantBed) -> None:
+    (address,) = bed.visit(PRIVATE).addresses
+    got = bed.curl.get(f"http://{PRIVATE}/", "--resolve", f"{PRIVATE}:80:{address}")
+    assert got.status in (403, 502, 503), got
+    # The ground withholds the address from a remote (RFC 7600), with and without instant ones.
+    wait_for("the truth", lambda: bed.visit(PRIVATE).addresses == (WITHHELD,), interval_s=0.2)
+
+
+def ends_at_once(bed: InstantBed, address: str, port: int, first: bytes) -> bool:
+    """Connects and sends bytes. Returns true if the connection ends within a fraction of the round trip."""
+    with socket_in(bed.line.clients, socket.SOCK_STREAM) as sock:
+        sock.settimeout(RTT_S / 2)
+        try:
+            sock.connect((address, port))
+            sock.sendall(first)
+            return sock.recv(1) == b""
+        except TimeoutError:
+            return False
+        except ConnectionError:
+            return True
+
+
+def hello_without_a_name() -> bytes:
+    """Returns the first bytes of a TLS client that says no server name."""
+    into, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    tls = context.wrap_bio(into, out)
+    try:
+        tls.do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    return out.read()
+
+
+def test_what_carries_no_name_ends_at_once_and_reaches_nobody(bed: InstantBed) -> None:
+    (address,) = bed.visit(NEW[1]).addresses
+    assert ends_at_once(bed, address, 443, hello_without_a_name())
+    assert ends_at_once(bed, address, 443, b"SSH-2.0-x\r\n")
+    http2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9)
+    assert ends_at_once(bed, address, 80, http2)
+    without_host = bed.curl.get(f"http://{address}/", "-0", "-H", "Host:")
+    assert without_host.status >= 400, without_host
+    assert bed.leaked() == 0
+
+
+def test_clients_that_validate_and_explanations_get_the_truth(bed: InstantBed) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        replies = list(pool.map(lambda kind: dig(NEW[2], kind, RESOLVER, "+dnssec", namespace=bed.line.clients), ["A", "HTTPS"]))
+    assert replies[0].addresses() == [truth(bed, NEW[2])]
+    said = bed.line.near.run("dig", "@127.0.0.1", "+ednsopt=65053", NEW[3]).stdout
+    assert "a browser's first lookup gets an address of the name's own" in said, said
+
+
+def test_the_outcomes_are_counted(bed: InstantBed) -> None:
+    before = bed.outcomes()
+    assert bed.visit(NEW[4]).instant
+    assert bed.program(NEW[5]).addresses == (truth(bed, NEW[5]),)
+    after = bed.outcomes()
+    assert after["instant"] - before["instant"] == 2
+    assert after["alone"] - before["alone"] == 2
