@@ -7,6 +7,7 @@ import ssl
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -14,7 +15,7 @@ from harness.clients.commands import dig
 from harness.host.waiting import wait_for
 from harness.lab.instant import InstantBed, instant_bed, look_up
 from harness.net.sockets import socket_in
-from harness.net.topology import RESOLVER
+from harness.net.topology import CLIENT, RESOLVER
 
 RTT_S = 0.6
 PAGE, PLAIN, OTHER = "page.example.org", "plain.example.org", "other.example.org"
@@ -146,3 +147,75 @@ def test_the_outcomes_are_counted(bed: InstantBed) -> None:
     after = bed.outcomes()
     assert after["instant"] - before["instant"] == 2
     assert after["alone"] - before["alone"] == 2
+
+
+PORT = 2222
+
+
+@contextmanager
+def served(bed: InstantBed, name: str) -> Iterator[None]:
+    """A server of the name on a port that no listener takes: it says who connects over TCP, and echoes over UDP."""
+    tcp, udp = (socket_in(bed.line.internet, kind) for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM))
+    with tcp, udp, ThreadPoolExecutor(2) as pool:
+        tcp.bind((truth(bed, name), PORT))
+        udp.bind((truth(bed, name), PORT))
+        tcp.listen()
+
+        def greet() -> None:
+            with suppress(OSError):
+                while True:
+                    client, (address, _) = tcp.accept()
+                    client.sendall(address.encode())
+                    client.close()
+
+        def echo() -> None:
+            with suppress(OSError):
+                while True:
+                    data, client = udp.recvfrom(99)
+                    if not data:
+                        return
+                    udp.sendto(data, client)
+
+        pool.submit(greet)
+        pool.submit(echo)
+        try:
+            yield
+        finally:
+            tcp.shutdown(socket.SHUT_RDWR)
+            udp.sendto(b"", udp.getsockname())
+
+
+def refused_at_once(bed: InstantBed, address: str, port: int, kind: int = socket.SOCK_STREAM) -> bool:
+    with socket_in(bed.line.clients, kind) as sock:
+        sock.settimeout(RTT_S / 2)
+        try:
+            sock.connect((address, port))
+            sock.send(b"x")
+            sock.recv(1)
+        except ConnectionRefusedError:
+            return True
+        except TimeoutError:
+            return False
+    return False
+
+
+def test_other_ports_are_refused_until_somebody_keeps_the_map_and_then_reach_the_true_address(bed: InstantBed) -> None:
+    (address,) = bed.visit(NEW[6]).addresses
+    assert refused_at_once(bed, address, PORT)
+    assert refused_at_once(bed, address, PORT, socket.SOCK_DGRAM)
+    with bed.kept(), served(bed, NEW[7]):
+        (address,) = bed.visit(NEW[7]).addresses
+        with socket_in(bed.line.clients, socket.SOCK_STREAM) as sock:
+            # The first packet comes before the truth, and TCP tries again.
+            sock.settimeout(10)
+            sock.connect((address, PORT))
+            assert sock.recv(99) == CLIENT.encode()
+            assert sock.getpeername()[0] == address
+        with socket_in(bed.line.clients, socket.SOCK_DGRAM) as sock:
+            sock.settimeout(5)
+            sock.connect((address, PORT))
+            sock.send(b"ping")
+            assert sock.recv(99) == b"ping"
+        assert refused_at_once(bed, address, 443, socket.SOCK_DGRAM), "QUIC"
+        (nobody,) = bed.visit("nobody.example.org").addresses
+        wait_for("the denial", lambda: refused_at_once(bed, nobody, PORT), interval_s=0.2)

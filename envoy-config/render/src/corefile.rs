@@ -47,6 +47,9 @@ pub struct CorefileContext<'a> {
     /// The file with what this run tells the other end of a pair. None: nobody writes one. A relative path starts from the
     /// folder in which CoreDNS runs.
     pub told: Option<&'a Path>,
+    /// The Unix socket on which CoreDNS tells the true addresses of names, for `longhaul host --watch`. None: nobody reads them.
+    /// A relative path starts from the folder in which CoreDNS runs.
+    pub true_addresses: Option<&'a Path>,
 }
 
 /// The largest UDP response, in bytes. Larger responses use TCP (DNS flag day 2020).
@@ -131,7 +134,7 @@ fn steering(out: &mut Lines, settings: &Settings, listen: &Sockets, context: &Co
         let domains = settings.dns.domains.iter().filter(|_| settings.lists_names());
         let lists: Vec<String> = domains.map(|path| format!("{} ", quoted(&path.display().to_string()))).collect();
         out.line(1, &format!("longhaul {}{{", lists.concat()));
-        for property in plugin_properties(settings) {
+        for property in plugin_properties(settings, context) {
             out.line(2, &property);
         }
         out.line(1, "}");
@@ -379,7 +382,7 @@ fn own_names(settings: &Settings) -> impl Iterator<Item = String> {
     })
 }
 
-fn plugin_properties(settings: &Settings) -> Vec<String> {
+fn plugin_properties(settings: &Settings, context: &CorefileContext<'_>) -> Vec<String> {
     let dns = &settings.dns;
     let proxy = settings.proxy.addresses.iter().map(ToString::to_string);
     let proxy: Vec<String> = proxy.chain(settings.proxy.ranges.iter().map(ToString::to_string)).collect();
@@ -421,7 +424,8 @@ fn plugin_properties(settings: &Settings) -> Vec<String> {
     }
     if let Ok(range) = settings.first_visits() {
         lines.push("# a name on no list has one until then, if a browser asks for it first".to_owned());
-        lines.push(format!("browsers {range}"));
+        let socket = context.true_addresses.map(|socket| format!(" {}", quoted(&socket.display().to_string())));
+        lines.push(format!("browsers {range}{}", socket.unwrap_or_default()));
     }
     if dns.health {
         lines.push(format!("health {}", health(&settings.listen.http)));

@@ -17,8 +17,11 @@ from dnslib import QTYPE, RCODE, DNSRecord
 from harness.boxes.pair import Pair
 from harness.boxes.pep import parse_metrics
 from harness.clients.commands import Curl
+from harness.host.artifacts import built
+from harness.host.processes import Child
+from harness.host.waiting import wait_for
 from harness.lab.init_pair import pair_of_init
-from harness.lab.line import Line, is_instant
+from harness.lab.line import NEAR_DEVICE, Line, is_instant
 from harness.lab.links import link
 from harness.net.authority import Authority
 from harness.net.sockets import socket_in
@@ -28,6 +31,8 @@ from harness.origins.program import Origins, Site
 ON = "dns: { instant: on }\n"
 """The addition to the file of a remote."""
 COREDNS = "http://127.0.0.1:9153/metrics"
+KEPT = ("inet", "longhaul", "instant_kept")
+"""The set of the packet rules that has an element while somebody keeps the map."""
 GUARD = "leak"
 """The table that counts packets to the range on the link's devices."""
 
@@ -100,6 +105,18 @@ class InstantBed:
                 outcome = name.split('outcome="')[1].split('"')[0]
                 found[outcome] = found.get(outcome, 0) + value
         return found
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Runs `longhaul host --watch`, which keeps the map to the true addresses."""
+        near, remote = self.line.near, self.pair.remote
+        watch = [
+            built("longhaul"), "host", remote.config, "--clients", NEAR_DEVICE, "--watch",
+            "--report", self.folder / "report.json", "--true-addresses", remote.state / "true-addresses.sock",
+        ]  # fmt: skip
+        with Child(near.inside(watch), self.folder / "watch.log"):
+            wait_for("the keeper of the map", lambda: "expires" in near.run("nft", "list", "set", *KEPT).stdout)
+            yield
 
     def leaked(self) -> int:
         """Returns the packets to the range that left towards the link so far."""

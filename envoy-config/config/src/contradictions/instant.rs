@@ -9,6 +9,7 @@ use crate::diagnostic::{Place, Problem};
 use crate::names::{Host, HostPort};
 use crate::read::Draft;
 use crate::settings::{InstantWish, Role};
+use crate::sockets::Sockets;
 
 /// Refuses a range with addresses that the file has for something else. A file of an older version chose no range.
 pub(super) fn check(places: &Places<'_>, draft: &Draft, problems: &mut Vec<Problem>) {
@@ -59,7 +60,7 @@ fn in_use<'p>(places: &'p Places<'_>, draft: &'p Draft) -> impl Iterator<Item = 
         .listen
         .iter()
         .flat_map(|listen| listen.web().chain(&listen.dns))
-        .flat_map(|sockets| sockets.iter())
+        .flat_map(Sockets::iter)
         .map(|socket| socket.ip())
         .collect();
     let resolvers =

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use longhaul_config::{DeviceName, Intercept, Listen};
 use longhaul_derive::{HostFacts, derive};
-use longhaul_observe::report::host_report;
+use longhaul_observe::report::{host_report, true_addresses_of_service};
 use longhaul_render::host::{Machine, Plan, counted, dhcp_options, plan, script, wide_device};
 
 use super::{FAILED, Outcome, fail, load_or_refuse, print};
 use crate::host::{
-    HostError, RECORD, Watch, apply, interfaces, kinds_of_queues, link_device, names, this_machine, undo, undo_command,
-    warnings,
+    HostError, Keeper, RECORD, Watch, apply, interfaces, kinds_of_queues, link_device, names, this_machine, undo,
+    undo_command, warnings,
 };
 
 #[derive(clap::Args)]
@@ -30,6 +30,9 @@ pub(super) struct Arguments {
     /// The report of --watch [default: /run/longhaul-host-watch/IF/report.json]
     #[arg(long, value_name = "FILE", requires = "watch")]
     report: Option<PathBuf>,
+    /// The socket with the true addresses of names, for --watch with `dns.instant` [default: that of longhaul.service]
+    #[arg(long, value_name = "SOCKET", requires = "watch")]
+    true_addresses: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -75,6 +78,8 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         let path = arguments.report.clone();
         let path = path.unwrap_or_else(|| host_report(clients));
         let file = loaded.settings.file.clone();
+        let sockets = arguments.true_addresses.clone().map_or_else(true_addresses_of_service, |socket| vec![socket]);
+        Keeper::start(&loaded.settings, sockets);
         let outcome = Watch::of(file, clients.clone(), &loaded.settings).forever(&path);
         return outcome.or_else(|error| fail(&format!("cannot watch the packet rules: {error}")));
     }

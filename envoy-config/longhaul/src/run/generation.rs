@@ -1,7 +1,7 @@
 //! A configuration that runs or may run: settings, derived values and all rendered files.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use longhaul_config::{EngineWish, Loaded, Settings};
 use longhaul_derive::{Derived, HostFacts, derive};
@@ -14,6 +14,7 @@ use super::engine::{Engine, NativePlace, NoNative};
 use super::events::{Inputs, certificate_files};
 use super::locate::{self, FilterPaths, LocateError};
 use super::log::Level;
+use super::private::TRUE_ADDRESSES;
 use super::say;
 
 /// The folder of the tree with the hashes of certificates and keys. Each file is put in place by a rename, which makes
@@ -195,6 +196,7 @@ impl Generation {
             followers: &self.followers,
             local_addresses: self.inputs.addresses(),
             told: self.told.as_deref(),
+            true_addresses: self.told.is_some().then_some(Path::new(TRUE_ADDRESSES)),
         };
         let corefile = longhaul_render::corefile(&self.settings, &context);
         self.tree = self.tree.with(COREFILE, corefile);

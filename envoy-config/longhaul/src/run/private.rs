@@ -19,6 +19,9 @@ pub(super) const ADMIN: &str = "admin.sock";
 pub(super) const DNS_METRICS: &str = "coredns.sock";
 /// The file with the problems that CoreDNS tells the other end of a pair.
 pub(super) const TOLD: &str = "told.json";
+/// The socket on which CoreDNS tells the true addresses of names. It is in the state folder, so that the group can enter:
+/// `longhaul host --watch` is another user, who has the rights to change packet rules and no others.
+pub(super) const TRUE_ADDRESSES: &str = "../true-addresses.sock";
 /// The beginning of the names of Envoy's hot-restart sockets.
 pub(super) const HOT_RESTART: &str = "hot";
 /// Reads and writes of the owner alone.

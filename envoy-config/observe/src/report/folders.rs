@@ -27,6 +27,15 @@ pub(crate) fn own_state_folders(config: Option<&Path>) -> Vec<PathBuf> {
     own.into_iter().chain([PathBuf::from(SERVICE_FOLDER)]).collect()
 }
 
+/// The name of the socket in a state folder on which CoreDNS tells the true addresses of names (`dns.instant`).
+const TRUE_ADDRESSES: &str = "true-addresses.sock";
+
+/// Returns the places of that socket for `longhaul.service`.
+#[must_use]
+pub fn true_addresses_of_service() -> Vec<PathBuf> {
+    [SERVICE_FOLDER, SERVICE_SPARE_FOLDER].map(|folder| Path::new(folder).join(TRUE_ADDRESSES)).to_vec()
+}
+
 /// Returns the default folders of present and past runs: those of this user, and for root those of all users.
 pub(super) fn folders_of_runs() -> Vec<PathBuf> {
     bases().iter().flat_map(|base| folders_in(base)).collect()

@@ -25,7 +25,7 @@ pub(crate) use host::host_faults;
 pub(crate) use set_up::{CacheReport, CertificateReport, LinkReport};
 pub use {
     dns::{DnsReport, ResolverReport},
-    folders::default_folder,
+    folders::{default_folder, true_addresses_of_service},
     host::{HostFault, HostReport, host_report},
     pages::{PageLoad, PageReport},
     pair::{GroundReport, PairReport, Silence},

@@ -5,6 +5,8 @@
 
 mod comparison;
 mod designation;
+mod instant;
+mod instant_map;
 mod link_device;
 mod listener;
 mod machine;
@@ -19,6 +21,7 @@ mod step;
 
 pub use {
     designation::dhcp_options,
+    instant_map::{Mapping, keep},
     link_device::{LinkDevice, QueueKind, RootQueue},
     machine::{ClientInterface, Machine, SYSCTLS},
     nft::{Counted, TABLE, counted},

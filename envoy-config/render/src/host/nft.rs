@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use ipnet::Ipv4Net;
 use longhaul_config::{Intercept, Remote, Role, Settings, Sockets, Udp443};
 use longhaul_derive::offers_http3;
 
 use super::comparison;
+use super::instant;
 use super::listener::Listener;
 use super::machine::Machine;
 use super::other_ports::{self, OtherPortRules};
@@ -108,8 +108,9 @@ pub(super) fn rules(settings: &Settings, machine: &Machine) -> String {
     if let Role::Remote(Remote { udp443: Udp443::Refuse, .. }) = settings.role {
         chain(refuse_quic(clients, &share.map(comparison::pass_quic).unwrap_or_default()));
     }
-    if let Some(range) = settings.instant_addresses() {
-        chain(refuse_instant(clients, range));
+    let instant = instant::rules(settings, clients, MARK);
+    if !instant.is_empty() {
+        chain(instant);
     }
     if let Some(share) = share {
         chain(comparison::copies(share, clients, &web));
@@ -222,23 +223,6 @@ fn refuse_quic(clients: &str, pass: &str) -> String {
          \t\ttype filter hook forward priority filter; policy accept;\n\n\
          \t\tmeta mark {PASSES:#x} accept\n\
          {pass}\t\tiifname {clients} udp dport 443 reject\n\
-         \t}}\n"
-    )
-}
-
-/// Returns the chains that reject what the listeners do not take of [`Settings::instant_addresses`]. No packet to it leaves
-/// towards the link. Browsers use TCP at once after a rejection of QUIC.
-fn refuse_instant(clients: &str, range: Ipv4Net) -> String {
-    format!(
-        "\tchain instant {{\n\
-         \t\ttype filter hook forward priority filter; policy accept;\n\n\
-         \t\t# addresses of names whose true ones are not known yet\n\
-         \t\tiifname {clients} ip daddr {range} meta l4proto tcp reject with tcp reset\n\
-         \t\tip daddr {range} reject\n\
-         \t}}\n\n\
-         \tchain instant_of_this_host {{\n\
-         \t\ttype filter hook output priority filter; policy accept;\n\n\
-         \t\tip daddr {range} reject\n\
          \t}}\n"
     )
 }

@@ -1,0 +1,68 @@
+//! The packet rules of addresses that names have before the truth is known ([`Settings::instant_addresses`]). The listeners
+//! take ports 80, 443 and 53 of them. Nothing to them leaves towards the link.
+//!
+//! Of names on no list, other ports and UDP reach the true addresses. `longhaul host --watch` keeps the map to these, with the
+//! rights that `longhaul run` lacks. While it runs, packets that come before the truth are dropped, so TCP tries again after
+//! a second. While it does not, they are rejected at once.
+
+use ipnet::Ipv4Net;
+use longhaul_config::Settings;
+
+/// The map from a name's address to its true one.
+pub(super) const TRUE: &str = "instant_true";
+/// The set of addresses whose names have no true one.
+pub(super) const NONE: &str = "instant_none";
+/// The set with one element while the map is kept.
+pub(super) const KEPT: &str = "instant_kept";
+/// The most elements, twice the names that have an address at one time.
+const SIZE: u32 = 32768;
+/// The time that an element stays. Clients use an address for 10 minutes at most.
+pub(super) const ELEMENT_MIN: u32 = 15;
+/// The time after which packets are rejected, if nobody keeps the map any more.
+pub(super) const KEPT_S: u32 = 15;
+
+/// Returns the sets, maps and chains. Empty if no name has such an address. `mark` is that of packets that TPROXY has given to a
+/// listener.
+pub(super) fn rules(settings: &Settings, clients: &str, mark: u32) -> String {
+    let Some(range) = settings.instant_addresses() else { return String::new() };
+    let visits = settings.first_visits().ok();
+    let kept = visits.map(|_| kept(clients, mark)).unwrap_or_default();
+    let wait = visits.map(|visits| wait(clients, range, visits)).unwrap_or_default();
+    format!(
+        "{kept}\tchain instant {{\n\
+         \t\ttype filter hook forward priority filter; policy accept;\n\n\
+         \t\t# addresses of names whose true ones are not known yet\n\
+         {wait}\
+         \t\tiifname {clients} ip daddr {range} meta l4proto tcp reject with tcp reset\n\
+         \t\tip daddr {range} reject\n\
+         \t}}\n\n\
+         \tchain instant_of_this_host {{\n\
+         \t\ttype filter hook output priority filter; policy accept;\n\n\
+         \t\tip daddr {range} reject\n\
+         \t}}\n"
+    )
+}
+
+fn kept(clients: &str, mark: u32) -> String {
+    format!(
+        "\tmap {TRUE} {{\n\t\ttype ipv4_addr : ipv4_addr; flags timeout; size {SIZE};\n\t}}\n\n\
+         \tset {NONE} {{\n\t\ttype ipv4_addr; flags timeout; size {SIZE};\n\t}}\n\n\
+         \tset {KEPT} {{\n\t\ttype ether_type; flags timeout; size 1;\n\t}}\n\n\
+         \tchain to_true_addresses {{\n\
+         \t\ttype nat hook prerouting priority dstnat + 1; policy accept;\n\n\
+         \t\tiifname != {clients} accept\n\
+         \t\t# a listener takes these\n\
+         \t\tmeta mark {mark:#x} accept\n\
+         \t\tdnat ip to ip daddr map @{TRUE}\n\
+         \t}}\n\n"
+    )
+}
+
+/// Browsers use TCP at once after a rejection of QUIC, so it never goes to the true address.
+fn wait(clients: &str, range: Ipv4Net, visits: Ipv4Net) -> String {
+    format!(
+        "\t\tiifname {clients} ct original ip daddr {range} udp dport 443 reject\n\
+         \t\t# the truth is on its way\n\
+         \t\tiifname {clients} ip daddr {visits} ip daddr != @{NONE} meta protocol @{KEPT} drop\n"
+    )
+}

@@ -1,0 +1,57 @@
+//! The commands that keep the map of the packet rules from addresses of names to their true ones.
+
+use std::fmt::Write as _;
+use std::net::Ipv4Addr;
+
+use super::instant::{ELEMENT_MIN, KEPT, KEPT_S, NONE, TRUE};
+use super::nft::TABLE;
+
+/// The address of a name, and the true one. None: the name has none that clients may reach.
+pub type Mapping = (Ipv4Addr, Option<Ipv4Addr>);
+
+/// Returns the commands of `nft` by which the rules know that the map is kept, and know these mappings. `anew`: and no others.
+#[must_use]
+pub fn keep(mappings: &[Mapping], anew: bool) -> String {
+    let mut out = String::new();
+    let mut line = |text: String| {
+        let _ = writeln!(out, "{text}");
+    };
+    if anew {
+        line(format!("flush map {TABLE} {TRUE}"));
+        line(format!("flush set {TABLE} {NONE}"));
+    }
+    // An element that exists keeps its time, so it is added again.
+    let alive = format!("element {TABLE} {KEPT} {{ ip timeout {KEPT_S}s }}");
+    line(format!("add {alive}\ndelete element {TABLE} {KEPT} {{ ip }}\nadd {alive}"));
+    for (instant, truth) in mappings {
+        line(match truth {
+            Some(truth) => format!("add element {TABLE} {TRUE} {{ {instant} timeout {ELEMENT_MIN}m : {truth} }}"),
+            None => format!("add element {TABLE} {NONE} {{ {instant} timeout {ELEMENT_MIN}m }}"),
+        });
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_map_is_kept_by_elements_that_end_by_themselves() {
+        let [one, two, server] = ["198.18.0.1", "198.18.0.2", "203.0.113.9"].map(|text| text.parse().unwrap());
+        let text = keep(&[(one, Some(server)), (two, None)], true);
+        assert_eq!(
+            text.lines().collect::<Vec<_>>(),
+            [
+                "flush map inet longhaul instant_true",
+                "flush set inet longhaul instant_none",
+                "add element inet longhaul instant_kept { ip timeout 15s }",
+                "delete element inet longhaul instant_kept { ip }",
+                "add element inet longhaul instant_kept { ip timeout 15s }",
+                "add element inet longhaul instant_true { 198.18.0.1 timeout 15m : 203.0.113.9 }",
+                "add element inet longhaul instant_none { 198.18.0.2 timeout 15m }",
+            ]
+        );
+        assert!(!keep(&[], false).contains("flush"));
+    }
+}
