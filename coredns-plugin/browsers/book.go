@@ -1,7 +1,6 @@
 package browsers
 
 import (
-	"container/list"
 	"net/netip"
 	"time"
 
@@ -14,10 +13,12 @@ const (
 	// linger is the time after which no client has an address any more. Browsers keep a connection to it for minutes, and
 	// some caches of clients keep a response for a minute whatever its TTL.
 	linger = 10 * time.Minute
-	// mostNames bounds the names with an address, at about 400 bytes each.
+	// mostNames bounds the names with an address, at about 200 bytes each.
 	mostNames = 16384
 	// mostNamesOfClient bounds those that one client has brought.
 	mostNamesOfClient = mostNames / 8
+	// mostAddresses bounds the addresses of the range that are in use.
+	mostAddresses = 1 << 17
 	// probes is the number of addresses that are tried for a name. At most half of the range is taken.
 	probes = 16
 
@@ -36,120 +37,162 @@ type book struct {
 	count  uint64 // the addresses in use: not the first and the last, which are the network and the broadcast address
 	most   int
 
-	names    map[string]*list.Element // of *entry
-	taken    map[uint64]*entry
-	byUse    *list.List // least recently used first
-	ofClient map[netip.Addr]int
+	names   map[string]*entry
+	taken   []uint64 // a bit for each address
+	ends    entry    // before the name that was used longest ago, and behind the one that was used last
+	clients map[netip.Addr]*client
 }
 
-// entry is a name with its address.
+// client is one that has brought names.
+type client struct {
+	addr  netip.Addr
+	names int
+}
+
+// entry is a name with its address. Times are in nanoseconds since 1970, because there are many entries.
 type entry struct {
-	name   string
-	number uint64
-	client netip.Addr // who brought it
-	used   time.Time
-	// waits: until then, lookups of the name wait for the truth.
-	waits time.Time
-	// asked: until then, the truth is on its way.
-	asked time.Time
-	// truth is the true address. Not valid: it is not known, or the name has none that a client may reach.
-	truth netip.Addr
-	// settled: the question for the truth has an answer.
-	settled bool
+	name         string
+	client       *client // who brought it
+	before, next *entry  // by the time of use
+
+	used  int64
+	waits int64 // until then, lookups of the name wait for the truth
+	asked int64 // until then, the truth is on its way
+
+	number  uint32
+	truth   [4]byte // the true address; 0.0.0.0 for a name that has none that a client may reach
+	settled bool    // the question for the truth has an answer
 }
 
 func newBook(within netip.Prefix) *book {
 	within = within.Masked()
-	count := uint64(1)<<(within.Addr().BitLen()-within.Bits()) - 2
-	return &book{
+	count := min(uint64(1)<<(within.Addr().BitLen()-within.Bits())-2, mostAddresses)
+	b := &book{
 		within: within, count: count, most: int(min(mostNames, max(1, count/2))),
-		names: map[string]*list.Element{}, taken: map[uint64]*entry{}, byUse: list.New(), ofClient: map[netip.Addr]int{},
+		names: map[string]*entry{}, taken: make([]uint64, (count+63)/64), clients: map[netip.Addr]*client{},
 	}
+	b.ends.before, b.ends.next = &b.ends, &b.ends
+	return b
 }
 
 // judge returns whether a name may have an address now: Instant, Known or Full.
-func (b *book) judge(name string, client netip.Addr, now time.Time) Outcome {
+func (b *book) judge(name string, who netip.Addr, now time.Time) Outcome {
 	b.forget(now)
-	if at, ok := b.names[name]; ok {
-		has := at.Value.(*entry)
-		if now.Before(has.waits) {
+	if has := b.names[name]; has != nil {
+		if now.UnixNano() < has.waits {
 			return Known
 		}
 		return Instant
 	}
-	if len(b.names) >= b.most || b.ofClient[client] >= mostNamesOfClient {
+	if brought := b.clients[who]; len(b.names) >= b.most || brought != nil && brought.names >= mostNamesOfClient {
 		return Full
 	}
 	return Instant
 }
 
 // place returns the address of a name that judge lets have one. Begun: nobody has asked for its truth yet.
-func (b *book) place(name string, client netip.Addr, now time.Time) (addr netip.Addr, begun, ok bool) {
-	if at, known := b.names[name]; known {
-		has := at.Value.(*entry)
-		has.used = now
-		b.byUse.MoveToBack(at)
-		begun = !now.Before(has.asked)
-		if begun {
-			has.asked = now.Add(AskedFor)
+func (b *book) place(name string, who netip.Addr, now time.Time) (addr netip.Addr, begun, ok bool) {
+	has := b.names[name]
+	if has == nil {
+		number, free := b.free(uint64(apart.Named(name)))
+		if !free {
+			return netip.Addr{}, false, false
 		}
-		return b.at(has.number), begun, true
+		has = b.add(name, number, who)
+	} else {
+		has.unlink()
 	}
-	first := uint64(apart.Named(name))
+	has.link(&b.ends)
+	has.used = now.UnixNano()
+	begun = has.used >= has.asked
+	if begun {
+		has.asked = now.Add(AskedFor).UnixNano()
+	}
+	return b.at(has.number), begun, true
+}
+
+// free returns the number of an address that no name has, the first one if it can be.
+func (b *book) free(first uint64) (uint32, bool) {
 	for probe := range uint64(probes) {
 		number := (first + probe) % b.count
-		if b.taken[number] != nil {
-			continue
+		if b.taken[number/64]>>(number%64)&1 == 0 {
+			return uint32(number), true
 		}
-		has := &entry{name: name, number: number, client: client, used: now, asked: now.Add(AskedFor)}
-		b.names[name], b.taken[number] = b.byUse.PushBack(has), has
-		b.ofClient[client]++
-		return b.at(number), true, true
 	}
-	return netip.Addr{}, false, false
+	return 0, false
+}
+
+func (b *book) add(name string, number uint32, who netip.Addr) *entry {
+	brought := b.clients[who]
+	if brought == nil {
+		brought = &client{addr: who}
+		b.clients[who] = brought
+	}
+	brought.names++
+	has := &entry{name: name, number: number, client: brought}
+	b.names[name] = has
+	b.taken[number/64] |= 1 << (number % 64)
+	return has
 }
 
 // settle notes what became of the question for a name's truth. It returns the mapping of its address, if the truth is known.
 func (b *book) settle(name string, truth Truth, now time.Time) (Mapping, bool) {
-	at, ok := b.names[name]
-	if !ok {
+	has := b.names[name]
+	if has == nil {
 		return Mapping{}, false
 	}
-	has := at.Value.(*entry)
-	has.asked = time.Time{}
+	has.asked = 0
 	if !truth.Known {
-		has.waits = now.Add(failedFor)
+		has.waits = now.Add(failedFor).UnixNano()
 		return Mapping{}, false
 	}
-	has.waits, has.truth, has.settled = now.Add(knownFor), truth.Addr, true
-	return Mapping{b.at(has.number), has.truth}, true
+	has.waits, has.settled, has.truth = now.Add(knownFor).UnixNano(), true, [4]byte{}
+	if truth.Addr.Is4() {
+		has.truth = truth.Addr.As4()
+	}
+	return b.mapping(has), true
 }
 
 // mappings returns those of all names whose truth is known.
 func (b *book) mappings() []Mapping {
 	var all []Mapping
-	for at := b.byUse.Front(); at != nil; at = at.Next() {
-		if has := at.Value.(*entry); has.settled {
-			all = append(all, Mapping{b.at(has.number), has.truth})
+	for has := b.ends.next; has != &b.ends; has = has.next {
+		if has.settled {
+			all = append(all, b.mapping(has))
 		}
 	}
 	return all
 }
 
+func (b *book) mapping(has *entry) Mapping {
+	is := Mapping{Instant: b.at(has.number)}
+	if has.truth != [4]byte{} {
+		is.True = netip.AddrFrom4(has.truth)
+	}
+	return is
+}
+
 // forget removes names whose addresses no client has any more.
 func (b *book) forget(now time.Time) {
-	for at := b.byUse.Front(); at != nil; at = b.byUse.Front() {
-		has := at.Value.(*entry)
-		if now.Before(has.used.Add(TTL + linger)) {
+	for has := b.ends.next; has != &b.ends; has = b.ends.next {
+		if now.Add(-TTL-linger).UnixNano() < has.used {
 			return
 		}
-		b.byUse.Remove(at)
+		has.unlink()
 		delete(b.names, has.name)
-		delete(b.taken, has.number)
-		if b.ofClient[has.client]--; b.ofClient[has.client] <= 0 {
-			delete(b.ofClient, has.client)
+		b.taken[has.number/64] &^= 1 << (has.number % 64)
+		if has.client.names--; has.client.names == 0 {
+			delete(b.clients, has.client.addr)
 		}
 	}
 }
 
-func (b *book) at(number uint64) netip.Addr { return apart.At(b.within, number+1) }
+func (b *book) at(number uint32) netip.Addr { return apart.At(b.within, uint64(number)+1) }
+
+// link makes an entry the last one before end.
+func (e *entry) link(end *entry) {
+	e.before, e.next = end.before, end
+	end.before.next, end.before = e, e
+}
+
+func (e *entry) unlink() { e.before.next, e.next.before = e.next, e.before }

@@ -8,7 +8,7 @@ up and no server is reached by a pair before the first load.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,17 +44,17 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
     with standing(folder, link(LINK), pages, list(WAYS.values()), seed=1, weighed=False, as_shipped=True) as bed:
         for number in range(QUICK_ROUNDS if quick else ROUNDS):
             for page in pages:
-                runs += [visit(bed, page, name, number) for name in WAYS]
-    print(rows(runs), flush=True)
+                runs += [visit(bed, page, name, way, number) for name, way in WAYS.items()]
+    print(rows(runs, WAYS), flush=True)
     for size in PAGES.keys() - wanted:
         print(f"no figure of the {size} page: a quick run does not load it", flush=True)
     return figures_of(runs, wanted), [{**run.as_dict(), "steps": []} for run in runs]
 
 
-def visit(bed: LinkBed, page: Page, name: str, number: int) -> Run:
+def visit(bed: LinkBed, page: Page, name: str, way: LinkContender, number: int) -> Run:
     """Loads a page by one way, in a new browser."""
     template = Run("names", LINK, page.name, SCHEME, name, number + 1)
-    (run,) = load(bed.track, page, WAYS[name], template, warm=False, timeout_s=LIMIT_S)
+    (run,) = load(bed.track, page, way, template, warm=False, timeout_s=LIMIT_S)
     check_way(run, len(page.hosts))
     told = f"{run.load_ms:.0f} ms" if run.complete else run.problem
     print(f"{page.name}, {name}, round {run.repeat}: {told}", flush=True)
@@ -87,11 +87,11 @@ def rounds_of(runs: list[Run], page: str, way: str) -> Iterator[tuple[Run, Run]]
         yield by_place[page, way, number], by_place[page, DIRECT, number]
 
 
-def rows(runs: list[Run]) -> str:
+def rows(runs: list[Run], ways: Iterable[str]) -> str:
     """Returns the table of medians."""
     lines = [["medians", "ms", "lowest", "highest", "TCP over the link", "kB down", "loads not whole"]]
     for page in dict.fromkeys(run.page for run in runs):
-        for way in (DIRECT, FIRST, SECOND):
+        for way in ways:
             every = [run for run in runs if (run.page, run.contender) == (page, way)]
             whole = [run for run in every if run.complete]
             if not whole:

@@ -43,6 +43,7 @@ COREFILE = """.:{port} {{
     prometheus 127.0.0.1:{metrics}
     bufsize 1232
     any
+    {more}
     remember {names} {{
         for 604800s
         size 41943040
@@ -114,15 +115,17 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
 
 
 @contextmanager
-def started(folder: Path, name: str, program: Path, upstream: int, pushed: str) -> Iterator[Contender]:
-    """Runs a CoreDNS on the contenders' core."""
+def started(
+    folder: Path, name: str, program: Path, upstream: int, pushed: str = "", *, more: str = ""
+) -> Iterator[Contender]:
+    """Runs a CoreDNS on the contenders' core. `more` is the block of a further plugin."""
     home = folder / name.replace(" ", "-")
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir()
     port, metrics = free_ports(2)
     corefile = home / "Corefile"
     corefile.write_text(
-        COREFILE.format(port=port, metrics=metrics, upstream=upstream, names=home / "names.bin", pushed=pushed)
+        COREFILE.format(port=port, metrics=metrics, upstream=upstream, names=home / "names.bin", pushed=pushed, more=more)
     )
     with Child(pinned([program, "-conf", corefile], cores()[0]), home / "coredns.log") as child:
         child.wait_for_output("CoreDNS-")

@@ -101,6 +101,10 @@ BENCHES = {
         "(root) names that clients resolve at a box: lookups, their memory, first visits, and pages that break",
         "integration/bench", "names.py", (sys.executable, "names.py"),
     ),
+    "instant": Bench(
+        "(root) first lookups of browsers that a remote answers at once: first visits, programs, packets, rate",
+        "integration/bench", "instant.py", (sys.executable, "instant.py"),
+    ),
     "names-pushed": Bench(
         "(root) DNS responses that a ground sends before clients ask: first visits, a day, attacks, memory, rate",
         "integration/bench", "names_pushed.py", (sys.executable, "names_pushed.py"),

@@ -26,6 +26,8 @@ class PairOfInit(LinkContender):
 
     url: str = ""
     """The page that it carries."""
+    remote_more: str = ""
+    """Further sections of the remote's file."""
     tried = False
     watches = watches.PAIR
 
@@ -57,7 +59,8 @@ class PairOfInit(LinkContender):
         near = track.line.near
         # Connections of a load by another way may be known, and would go that way.
         near.forget_connections()
-        with pair_of_init(self.home(track), track.line, track.link, trusted=track.authority.files.cert):
+        trusted = track.authority.files.cert
+        with pair_of_init(self.home(track), track.line, track.link, trusted=trusted, remote_more=self.remote_more):
             yield
         near.forget_connections()
 
