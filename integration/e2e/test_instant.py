@@ -11,21 +11,25 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from harness.browsers.chromium import browser
 from harness.clients.commands import dig
+from harness.host.artifacts import need_commands
 from harness.host.waiting import wait_for
 from harness.lab.instant import InstantBed, instant_bed, look_up
+from harness.lab.line import is_instant
 from harness.net.sockets import socket_in
 from harness.net.topology import CLIENT, RESOLVER
 
 RTT_S = 0.6
 PAGE, PLAIN, OTHER = "page.example.org", "plain.example.org", "other.example.org"
+BROWSED = "browsed.example.org"
 PRIVATE, WITHHELD = "private.example.org", "192.0.0.8"
 NEW = [f"new{number}.example.org" for number in range(8)]
 
 
 @pytest.fixture(scope="module")
 def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InstantBed]:  # noqa: ARG001 - order of set-up
-    names = [PAGE, PLAIN, OTHER, *NEW]
+    names = [PAGE, PLAIN, OTHER, BROWSED, *NEW]
     with instant_bed(tmp_path_factory.mktemp("instant"), names=names, records={PRIVATE: ["10.0.0.7"]}) as standing:
         yield standing
         # Whatever the tests sent to the range, nothing of it left towards the link.
@@ -147,6 +151,23 @@ def test_the_outcomes_are_counted(bed: InstantBed) -> None:
     after = bed.outcomes()
     assert after["instant"] - before["instant"] == 2
     assert after["alone"] - before["alone"] == 2
+
+
+def test_a_browser_loads_a_page_from_an_instant_address_and_names_the_error_of_a_name_that_does_not_exist(
+    bed: InstantBed,
+) -> None:
+    need_commands("chromium", "certutil")
+    with browser(bed.folder, bed.line.clients, bed.authority) as chromium:
+        load = chromium.load(f"https://{BROWSED}/page.html")
+        page = next(one for one in load.requests if one.url.endswith("/page.html"))
+        assert page.loaded, page
+        assert is_instant(page.remote.rpartition(":")[0]), page
+        assert not [one for one in load.failed() if "favicon" not in one.url]
+        with chromium.tab() as tab:
+            failed = tab.call("Page.navigate", 20, url="https://absent.example.org/")["errorText"]
+    # The first visit says that the connection ended. The truth comes with the next lookup.
+    assert failed in ("net::ERR_CONNECTION_CLOSED", "net::ERR_CONNECTION_RESET", "net::ERR_NAME_NOT_RESOLVED"), failed
+    wait_for("the denial", lambda: bed.program("absent.example.org").code == "NXDOMAIN", interval_s=0.2)
 
 
 PORT = 2222

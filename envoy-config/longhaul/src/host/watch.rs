@@ -1,8 +1,8 @@
 //! Watches the packet rules: whether they are still loaded, and whether what they lead to the listeners arrives there. It
 //! also watches whether the device of the link still has its queue.
 //!
-//! It reads the rules every few seconds. [`Keeper`](super::Keeper) changes one map of them. Reading needs `CAP_NET_ADMIN`, which `longhaul run` lacks on
-//! purpose: it holds the connections of strangers. So this is a process of its own.
+//! It reads the rules every few seconds. [`Keeper`](super::Keeper) changes one map of them. Both need `CAP_NET_ADMIN`, which
+//! `longhaul run` lacks on purpose: it holds the connections of strangers. So this is a process of its own.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -31,6 +31,8 @@ pub(super) struct DnsCounts {
     pub pushed: u64,
     /// Queries of clients that a remote sent to the ground, because it remembered no response.
     pub asked: u64,
+    /// Those of them that were answered before the truth was known, because a browser looked a name up first (`dns.instant`).
+    pub instant: u64,
     /// Bytes of the responses that the ground sent unasked, and of those that a client requested later.
     pub pushed_bytes: u64,
     /// See `pushed_bytes`.
@@ -49,7 +51,7 @@ pub(super) struct DnsCounts {
 impl DnsCounts {
     /// Returns the share of a remote's lookups that took no round trip of the link, in percent. None without lookups.
     pub(super) fn without_round_trip_percent(&self) -> Option<u64> {
-        (self.remembered * 100).checked_div(self.remembered + self.asked)
+        ((self.remembered + self.instant) * 100).checked_div(self.remembered + self.asked.max(self.instant))
     }
 
     /// Reads the counters. The gauge of steering exists and is 0 even if no names are listed.
@@ -76,6 +78,7 @@ impl DnsCounts {
             stale: scrape.sum_of("coredns_remember_hits_total", "age", "stale"),
             pushed: scrape.sum_of("coredns_remember_hits_total", "age", "pushed"),
             asked: scrape.sum_of("coredns_remember_asked_total", "reason", "new"),
+            instant: scrape.sum_of("coredns_longhaul_browser_lookups_total", "outcome", "instant"),
             pushed_bytes: scrape.sum("coredns_remember_pushed_bytes_total"),
             pushed_used_bytes: scrape.sum("coredns_remember_pushed_used_bytes_total"),
             sent_bytes: scrape.sum("coredns_push_bytes_total"),
@@ -110,6 +113,15 @@ mod tests {
         let text =
             "coredns_dns_responses_total{rcode=\"NOERROR\"} 5\ncoredns_dns_responses_total{rcode=\"SERVFAIL\"} 2\n";
         assert_eq!(DnsCounts::of(&Scrape::parse(text), true).failed, 2);
+    }
+
+    #[test]
+    fn instant_responses_take_no_round_trip_although_the_ground_is_asked() {
+        let text = "coredns_remember_hits_total{age=\"fresh\"} 5\ncoredns_remember_asked_total{reason=\"new\"} 5\n\
+                    coredns_longhaul_browser_lookups_total{outcome=\"instant\"} 3\n\
+                    coredns_longhaul_browser_lookups_total{outcome=\"alone\"} 2\n";
+        let counts = DnsCounts::of(&Scrape::parse(text), false);
+        assert_eq!((counts.instant, counts.without_round_trip_percent()), (3, Some(80)));
     }
 
     #[test]

@@ -297,10 +297,11 @@ fn pages(pages: &Pages) -> Vec<Row> {
 /// The lookups of a remote, by what they cost.
 fn round_trips(dns: &DnsCounts) -> Option<Row> {
     let percent = dns.without_round_trip_percent()?;
+    let instant = if dns.instant > 0 { format!(", {} of them answered at once", dns.instant) } else { String::new() };
     Some(row(
         "lookups",
         &format!(
-            "{percent} % without a round trip: {} remembered ({} of them stale), {} pushed by the ground; {} asked",
+            "{percent} % without a round trip: {} remembered ({} of them stale), {} pushed by the ground; {} asked{instant}",
             dns.remembered - dns.pushed,
             dns.stale,
             dns.pushed,
