@@ -1,7 +1,7 @@
-"""`make bench ONLY=instant`: first lookups of browsers that a remote answers at once. Writes target/bench/instant.json.
+"""`make bench ONLY=instant`: first lookups of browsers that cost no round trip. Writes target/bench/instant.json.
 
-Each part is a module of `MODULES`. QUICK=1 takes fewer cases of each, and `ARGS=--part=lookups` runs one part. Needs root,
-Chromium and dnsperf.
+Each part is a module of `MODULES`. QUICK=1 takes fewer cases of each, and `ARGS=--part=lookups` runs one part. Needs
+root, Chromium, dnsperf and Go.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cost of instant answers: queries per second from memory, with and without them, and the memory of the table.
+"""The cost of instant responses: queries per second from memory, with and without them, and the memory of the table.
 
 Both contenders have the plugins of a remote without a list. They take turns as in `names_pushed_rate`.
 """

@@ -1,4 +1,4 @@
-"""Pages over https on a geostationary link on a first visit, by a pair that answers browsers' first lookups at once.
+"""Pages over https on a geostationary link on a first visit, by a pair with `dns.instant: on`.
 
 The bed is that of `names_first_visit`. No name is listed, and nothing was learned.
 """

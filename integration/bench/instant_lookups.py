@@ -1,7 +1,7 @@
-"""Lookups of programs and of a browser on one machine, at a remote that answers browsers' first lookups at once.
+"""Lookups of programs and of a browser on one machine, at a remote with `dns.instant: on`.
 
-A browser visits new names. Meanwhile programs look up others, and a moment later the very names that the browser has just
-visited. Names that must not be instant are visited as a browser does. Packets of all kinds go to the addresses.
+A browser visits new names. Meanwhile programs look up others, and a moment later the very names that the browser has
+just visited. Names that must not be instant are visited as a browser does. Packets of all kinds go to the addresses.
 """
 
 from __future__ import annotations

@@ -124,8 +124,9 @@ def started(
     home.mkdir()
     port, metrics = free_ports(2)
     corefile = home / "Corefile"
+    names = home / "names.bin"
     corefile.write_text(
-        COREFILE.format(port=port, metrics=metrics, upstream=upstream, names=home / "names.bin", pushed=pushed, more=more)
+        COREFILE.format(port=port, metrics=metrics, upstream=upstream, names=names, pushed=pushed, more=more)
     )
     with Child(pinned([program, "-conf", corefile], cores()[0]), home / "coredns.log") as child:
         child.wait_for_output("CoreDNS-")

@@ -1,4 +1,4 @@
-"""First lookups of browsers at a remote that answers them at once (`dns.instant: on`)."""
+"""First lookups of browsers at a remote that responds to them at once (`dns.instant: on`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from harness.browsers.chromium import browser
-from harness.clients.commands import dig
+from harness.clients.commands import DnsAnswer, dig
 from harness.host.artifacts import need_commands
 from harness.host.waiting import wait_for
 from harness.lab.instant import InstantBed, instant_bed, look_up
@@ -32,7 +32,7 @@ def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[In
     names = [PAGE, PLAIN, OTHER, BROWSED, *NEW]
     with instant_bed(tmp_path_factory.mktemp("instant"), names=names, records={PRIVATE: ["10.0.0.7"]}) as standing:
         yield standing
-        # Whatever the tests sent to the range, nothing of it left towards the link.
+        # The tests sent much to the range, and nothing of it left towards the link.
         assert standing.leaked() == 0
 
 
@@ -73,7 +73,8 @@ def test_programs_get_true_responses_while_a_browser_gets_instant_ones(bed: Inst
 
 
 @pytest.mark.parametrize(
-    "name", ["dhqwxkzjrt", "printer.local", "www.page.test", "wpad.example.org", "_x.example.org", "7.2.0.192.in-addr.arpa"]
+    "name",
+    ["dhqwxkzjrt", "printer.local", "www.page.test", "wpad.example.org", "_x.example.org", "7.2.0.192.in-addr.arpa"],
 )
 def test_names_of_no_website_are_never_instant(bed: InstantBed, name: str) -> None:
     reply = bed.visit(name)
@@ -118,10 +119,8 @@ def hello_without_a_name() -> bytes:
     context = ssl.create_default_context()
     context.check_hostname = False
     tls = context.wrap_bio(into, out)
-    try:
+    with suppress(ssl.SSLWantReadError):
         tls.do_handshake()
-    except ssl.SSLWantReadError:
-        pass
     return out.read()
 
 
@@ -137,8 +136,11 @@ def test_what_carries_no_name_ends_at_once_and_reaches_nobody(bed: InstantBed) -
 
 
 def test_clients_that_validate_and_explanations_get_the_truth(bed: InstantBed) -> None:
+    def ask(kind: str) -> DnsAnswer:
+        return dig(NEW[2], kind, RESOLVER, "+dnssec", namespace=bed.line.clients)
+
     with ThreadPoolExecutor(2) as pool:
-        replies = list(pool.map(lambda kind: dig(NEW[2], kind, RESOLVER, "+dnssec", namespace=bed.line.clients), ["A", "HTTPS"]))
+        replies = list(pool.map(ask, ["A", "HTTPS"]))
     assert replies[0].addresses() == [truth(bed, NEW[2])]
     said = bed.line.near.run("dig", "@127.0.0.1", "+ednsopt=65053", NEW[3]).stdout
     assert "a browser's first lookup gets an address of the name's own" in said, said

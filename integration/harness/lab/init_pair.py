@@ -17,7 +17,13 @@ from .links import Link
 
 @contextmanager
 def pair_of_init(
-    folder: Path, line: Line, stated: Link, *, trusted: Path | None = None, remote_cache: str = "", remote_more: str = ""
+    folder: Path,
+    line: Line,
+    stated: Link,
+    *,
+    trusted: Path | None = None,
+    remote_cache: str = "",
+    remote_more: str = "",
 ) -> Iterator[Pair]:
     """A pair on a line. `stated` is the link of its files. The ground checks certificates of origins against `trusted`.
     `remote_cache` is the section `cache` of the remote. Without it, the remote has a folder for its own cache alone.
@@ -37,9 +43,7 @@ def pair_of_init(
         yield both
 
 
-def files_of_init(
-    folder: Path, stated: Link, remote_cache: str = "", remote_more: str = ""
-) -> tuple[Path, Path]:
+def files_of_init(folder: Path, stated: Link, remote_cache: str = "", remote_more: str = "") -> tuple[Path, Path]:
     """Returns the files of the remote and of the ground, new ones if the folder has none. Their only additions are the
     folders of the caches, or the cache of the remote, and `remote_more`."""
     home = folder / "init"

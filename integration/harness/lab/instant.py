@@ -1,4 +1,4 @@
-"""A pair whose remote answers a browser's first lookups at once (`dns.instant: on`), with the rules of `longhaul host`.
+"""A pair whose remote responds to first lookups of browsers at once (`dns.instant: on`), with the rules of `longhaul host`.
 
 Lookups are sent as a browser sends them, an A query beside an HTTPS query, and as programs do.
 """
@@ -138,9 +138,7 @@ def instant_bed(
     with (
         Line(folder, profile, seed=1) as line,
         Origins(site.write(folder / "site.json"), folder, line.internet),
-        pair_of_init(
-            folder, line, link(profile), trusted=authority.files.cert, remote_more=ON
-        ) as both,
+        pair_of_init(folder, line, link(profile), trusted=authority.files.cert, remote_more=ON) as both,
     ):
         line.near.run("nft", "-f", write_guard(folder))
         yield InstantBed(folder, line, site, authority, both)

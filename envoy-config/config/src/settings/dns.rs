@@ -43,7 +43,7 @@ pub struct Dns {
     pub remember: Duration,
     /// True if this end of a pair sends or takes responses that nobody has requested yet.
     pub push: bool,
-    /// Whether a name has an address of its own at a browser's first lookup ([`Settings::first_visits`](super::Settings::first_visits)).
+    /// The wish that a name has an address of its own at a browser's first lookup ([`Settings::first_visits`](super::Settings::first_visits)).
     pub instant: InstantWish,
     /// The range of addresses that names have before the truth is known.
     pub instant_range: Ipv4Net,

@@ -106,7 +106,7 @@ impl Keeper {
     }
 }
 
-/// What the packet rules know.
+/// The mappings that the packet rules know.
 #[derive(Debug, Default)]
 struct Map {
     known: BTreeMap<Ipv4Addr, (Option<Ipv4Addr>, Instant)>,

@@ -31,7 +31,7 @@ pub(super) struct DnsCounts {
     pub pushed: u64,
     /// Queries of clients that a remote sent to the ground, because it remembered no response.
     pub asked: u64,
-    /// Those of them that were answered before the truth was known, because a browser looked a name up first (`dns.instant`).
+    /// Responses before the truth was known, because a browser looked a name up first (`dns.instant`).
     pub instant: u64,
     /// Bytes of the responses that the ground sent unasked, and of those that a client requested later.
     pub pushed_bytes: u64,
