@@ -59,32 +59,36 @@ func (f *firstVisits) start(ctx context.Context, running *sync.WaitGroup) error 
 
 // asker is a query for a name that is on no list.
 type asker struct {
-	l     *Longhaul
-	ctx   context.Context
-	w     dns.ResponseWriter
-	query steer.Query
-	key   *names.Key
-	wait  *browsers.Wait
+	l   *Longhaul
+	ctx context.Context
+	w   dns.ResponseWriter
+	r   *dns.Msg
+	// question is a copy, because plugins further on may rename the message's own in place.
+	question dns.Question
+	wait     *browsers.Wait
 	// alone: it has no partner so far, and is not counted yet.
 	alone bool
 	// explained: a program of this machine asks why, maybe without a wish for recursion.
 	explained bool
 }
 
-// serveUnlisted serves a query for the addresses or HTTPS records of a name that is on no list.
-func (l *Longhaul) serveUnlisted(ctx context.Context, w dns.ResponseWriter, r *dns.Msg, key *names.Key) (int, error) {
+// serveUnlisted serves a query for the addresses or HTTPS records of a name that is on no list. Most of them have a remembered
+// response, so all but little waits until the memory says that it has none.
+func (l *Longhaul) serveUnlisted(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
 	if l.firstVisits == nil {
 		return plugin.NextOrFailure(l.Name(), l.Next, ctx, w, r)
 	}
 	ctx, explained := explain.Begin(ctx, w, r)
-	is := &asker{l: l, ctx: ctx, w: w, query: queryOf(w, r), key: key, explained: explained}
+	is := &asker{l: l, ctx: ctx, w: w, r: r, question: r.Question[0], explained: explained}
 	if explained {
-		return is.explain(ctx, r)
+		return is.explain()
 	}
 	rcode, err := plugin.NextOrFailure(l.Name(), l.Next, meanwhile.With(ctx, is), w, r)
 	if errors.Is(err, meanwhile.ErrAnswered) {
 		is.count(browsers.Instant)
-		return dns.RcodeSuccess, w.WriteMsg(steer.Meanwhile(is.query, is.wait.Addr(), uint32(browsers.TTL/time.Second)))
+		query := queryOf(w, r)
+		query.Question = is.question
+		return dns.RcodeSuccess, w.WriteMsg(steer.Meanwhile(query, is.wait.Addr(), uint32(browsers.TTL/time.Second)))
 	}
 	if is.alone {
 		is.count(browsers.Alone)
@@ -98,10 +102,9 @@ func (is *asker) Missed() <-chan struct{} {
 		is.count(outcome)
 		return nil
 	}
-	name := is.query.Question.Name
-	arrival := is.l.firstVisits.table.Arrive(sourceOf(is.w.RemoteAddr()), name, is.query.Question.Qtype, time.Now())
+	arrival := is.l.firstVisits.table.Arrive(sourceOf(is.w.RemoteAddr()), is.question.Name, is.question.Qtype, time.Now())
 	if arrival.Begun {
-		is.l.settle(is.ctx, is.w, name)
+		is.l.settle(is.ctx, is.w, is.question.Name)
 	}
 	if arrival.Wait == nil {
 		is.count(arrival.Outcome)
@@ -113,14 +116,17 @@ func (is *asker) Missed() <-chan struct{} {
 
 // judge returns what the rules say of the query.
 func (is *asker) judge() browsers.Outcome {
-	scope, bypassed := is.l.bypasses(is.w, is.query.Msg)
+	scope, bypassed := is.l.bypasses(is.w, is.r)
 	_, left := is.l.proxy.now()
+	var key names.Key
+	key.Read(is.question.Name)
 	return browsers.Lookup{
-		Name:      is.query.Question.Name,
-		Bypassed:  bypassed || scope != nil,
-		Excepted:  is.l.lists.excepted(is.key),
+		Name: is.question.Name,
+		// No packet rule leads what this host sends to the proxy.
+		Bypassed:  bypassed || scope != nil || sourceOf(is.w.RemoteAddr()).IsLoopback() && !is.explained,
+		Excepted:  is.l.lists.excepted(&key),
 		Down:      left != 0,
-		Validates: is.l.policy.MayValidate(is.query.Msg) || !is.query.RecursionDesired && !is.explained,
+		Validates: is.l.policy.MayValidate(is.r) || !is.r.RecursionDesired && !is.explained,
 	}.Judge()
 }
 
@@ -137,9 +143,9 @@ func truthOf(answer *dns.Msg, err error) browsers.Truth {
 }
 
 // explain responds with the truth, and says what a browser's first lookup of the name gets.
-func (is *asker) explain(ctx context.Context, r *dns.Msg) (int, error) {
+func (is *asker) explain() (int, error) {
 	outcome := is.judge()
-	truth, rcode, err := is.l.ask(ctx, is.w, r)
+	truth, rcode, err := is.l.ask(is.ctx, is.w, is.r)
 	if truth == nil {
 		return rcode, err
 	}

@@ -166,6 +166,7 @@ func TestEachReasonKeepsALookupWaitingForTheTruth(t *testing.T) {
 		{"bank.example.org.", laptop, "except bank.example.org", question, browsers.Except},
 		{"www.example.org.", "192.0.2.99", "bypass 192.0.2.99", question, browsers.Client},
 		{"www.example.org.", "198.51.100.12", "", question, browsers.Client},
+		{"www.example.org.", "127.0.0.1", "", question, browsers.Client},
 		{"www.example.org.", laptop, "", signed, browsers.Validates},
 		{"www.example.org.", laptop, "", unrecursive, browsers.Validates},
 		{"printer.", laptop, "", question, browsers.SingleLabel},

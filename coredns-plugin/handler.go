@@ -68,7 +68,7 @@ func (l *Longhaul) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Ms
 		return l.serveCanary(ctx, w, r)
 	}
 	if !l.lists.listed(&key) && !(l.www && key.IsWWW()) {
-		return l.serveUnlisted(ctx, w, r, &key)
+		return l.serveUnlisted(ctx, w, r)
 	}
 	return l.serveListed(ctx, w, r, &key)
 }

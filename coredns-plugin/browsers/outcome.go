@@ -30,7 +30,7 @@ const (
 var outcomes = [Outcomes]struct{ word, meaning string }{
 	Instant: {"instant", "a browser's first lookup gets an address of the name's own, at once"},
 
-	Client:    {"client", "the client is the proxy itself, or in `bypass` or in the share of `compare`"},
+	Client:    {"client", "the client is this host or the proxy, or in `bypass` or in the share of `compare`"},
 	Except:    {"except", "the name is excepted"},
 	Down:      {"down", "steering is paused, or no listener of the proxy responds"},
 	Validates: {"validates", "the client may check signatures, or wants no recursion"},

@@ -11,13 +11,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import instant_cost, instant_first_visit, instant_lookups, parts
+from bench import instant_cost, instant_first_visit, instant_lookups, instant_pages, parts
 from harness.host.artifacts import need_commands
 from harness.host.processes import end_with_parent
 from harness.lab import boxes
 from harness.net import namespaces
 
-MODULES = {"lookups": instant_lookups, "cost": instant_cost, "first-visit": instant_first_visit}
+MODULES = {
+    "lookups": instant_lookups,
+    "cost": instant_cost,
+    "pages": instant_pages,
+    "first-visit": instant_first_visit,
+}
 """The module of each part. It has the targets of its figures, and `measure`."""
 TARGETS = [target for module in MODULES.values() for target in module.TARGETS]
 PARTS = {name: parts.of_module(module) for name, module in MODULES.items()}

@@ -1,4 +1,4 @@
-"""A pair whose remote responds to first lookups of browsers at once (`dns.instant: on`), with the rules of `longhaul host`.
+"""A pair with `dns.instant: on` at its remote, and with the rules of `longhaul host`.
 
 Lookups are sent as a browser sends them, an A query beside an HTTPS query, and as programs do.
 """
@@ -126,15 +126,22 @@ class InstantBed:
 
 @contextmanager
 def instant_bed(
-    folder: Path, profile: str = "geo", *, names: Sequence[str] = (), records: dict[str, list[str]] | None = None
+    folder: Path,
+    profile: str = "geo",
+    *,
+    names: Sequence[str] = (),
+    records: dict[str, list[str]] | None = None,
+    site: Site | None = None,
 ) -> Iterator[InstantBed]:
-    """Sets the bed up. `names` are hosts with an origin, and `records` names with addresses alone."""
+    """Sets the bed up. `names` are hosts with an origin, `records` names with addresses alone, and `site` has further
+    hosts."""
     authority = Authority(folder)
-    site = Site(dns=[f"{RESOLVER}:53"], https_port=443, ca=authority.files.as_dict())
+    site = site or Site(https_port=443)
+    site.dns, site.ca = [f"{RESOLVER}:53"], authority.files.as_dict()
     addresses = (str(one) for one in SITES.hosts() if str(one) != RESOLVER)
     for name in names:
         site.hosts[name] = {"address": next(addresses), "special": True, "generate": True}
-    site.records = records or {}
+    site.records |= records or {}
     with (
         Line(folder, profile, seed=1) as line,
         Origins(site.write(folder / "site.json"), folder, line.internet),
