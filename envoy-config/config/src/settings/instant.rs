@@ -116,3 +116,47 @@ impl Settings {
         [halves.next().unwrap_or(range), halves.next().unwrap_or(range)]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load_text;
+
+    fn remote(more: &str) -> Settings {
+        let pem = concat!(env!("CARGO_MANIFEST_DIR"), "/../longhaul/tests/config/files/pep");
+        let text = format!(
+            "role: remote\nlink: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\nproxy: {{ addresses: [198.51.100.12] }}\n\
+             split: {{ peer: \"198.51.100.40:8443\", cert: {pem}.pem, key: {pem}.key, ca: {pem}.pem }}\n{more}\n"
+        );
+        load_text("test.yaml".as_ref(), text).unwrap().settings
+    }
+
+    #[test]
+    fn first_visits_are_instant_where_the_operator_wants_it_and_connections_come_here() {
+        let range = |text: &str| text.parse::<Ipv4Net>().unwrap();
+        for (more, expected) in [
+            ("", Err(NotInstant::Auto)),
+            ("dns: { instant: off }", Err(NotInstant::Off)),
+            ("dns: { instant: on }", Ok(range("198.18.0.0/15"))),
+            ("dns: { instant: on, instant_range: 198.19.0.0/16 }", Ok(range("198.19.0.0/16"))),
+            ("dns: { instant: on, www: true }", Ok(range("198.19.0.0/16"))),
+            ("dns: { instant: on, remember: off }", Err(NotInstant::NothingRemembered)),
+            ("dns: { instant: on }\nlisten: { dns: off }", Err(NotInstant::NoDns)),
+            ("dns: { instant: on }\nlisten: { tls: off }", Err(NotInstant::NotBothPorts)),
+            ("dns: { instant: on, www: true }\nlisten: { intercept: none }", Err(NotInstant::NotIntercepted)),
+        ] {
+            assert_eq!(remote(more).first_visits(), expected, "{more}");
+        }
+    }
+
+    #[test]
+    fn listed_names_and_first_visits_share_no_address() {
+        let both = remote("dns: { instant: on, www: true }");
+        let (listed, visits) = (both.instant_range().unwrap(), both.first_visits().unwrap());
+        assert!(!listed.contains(&visits) && !visits.contains(&listed));
+        assert_eq!(both.instant_addresses(), Some(INSTANT_RANGE));
+        let listed = remote("dns: { www: true }");
+        assert_eq!((listed.instant_range(), listed.instant_addresses()), (Some(INSTANT_RANGE), Some(INSTANT_RANGE)));
+        assert_eq!(remote("").instant_addresses(), None);
+    }
+}

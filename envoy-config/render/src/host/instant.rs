@@ -66,3 +66,44 @@ fn wait(clients: &str, range: Ipv4Net, visits: Ipv4Net) -> String {
          \t\tiifname {clients} ip daddr {visits} ip daddr != @{NONE} meta protocol @{KEPT} drop\n"
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use longhaul_config::load_text;
+
+    use super::*;
+
+    /// Returns the rules of a remote with this `dns`.
+    fn rules_of(dns: &str) -> String {
+        let pem = concat!(env!("CARGO_MANIFEST_DIR"), "/../longhaul/tests/config/files/pep");
+        let text = format!(
+            "role: remote\nlink: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\nproxy: {{ addresses: [198.51.100.12] }}\n\
+             split: {{ peer: \"198.51.100.40:8443\", cert: {pem}.pem, key: {pem}.key, ca: {pem}.pem }}\ndns: {{ {dns} }}\n"
+        );
+        rules(&load_text("test.yaml".as_ref(), text).unwrap().settings, "lan0", 0x104a)
+    }
+
+    #[test]
+    fn nothing_to_the_range_leaves_and_only_names_on_no_list_have_a_map() {
+        assert_eq!(rules_of("instant: off"), "");
+        let listed = rules_of("www: true");
+        let visits = rules_of("instant: on");
+        let both = rules_of("instant: on, www: true");
+        for text in [&listed, &visits, &both] {
+            assert_eq!(text.matches("\t\tip daddr 198.18.0.0/15 reject\n").count(), 2, "forwarded and sent: {text}");
+            assert!(
+                text.contains("iifname lan0 ip daddr 198.18.0.0/15 meta l4proto tcp reject with tcp reset"),
+                "{text}"
+            );
+        }
+        assert!(!listed.contains("instant_true"), "{listed}");
+        assert!(visits.contains("dnat ip to ip daddr map @instant_true"), "{visits}");
+        assert!(visits.contains("iifname lan0 ip daddr 198.18.0.0/15 ip daddr != @instant_none"), "{visits}");
+        assert!(
+            both.contains("iifname lan0 ip daddr 198.19.0.0/16 ip daddr != @instant_none"),
+            "listed names wait for no truth"
+        );
+        let quic = visits.find("udp dport 443 reject").unwrap();
+        assert!(quic < visits.find("drop").unwrap(), "{visits}");
+    }
+}
