@@ -31,15 +31,15 @@ class Kind:
     hosts: tuple[str, ...]
     servers: tuple[int, ...]
     """The number of each host's server."""
-    certificate: tuple[str, ...] = ("{}.test", "*.{}.test")
+    certificate: tuple[str, ...] = ("{}.example.net", "*.{}.example.net")
     """The names in the certificate of all hosts. Without any, each host has its own."""
     misdirected: HTTPStatus = HTTPStatus.NOT_FOUND
     """The response of a server to names that it does not have."""
 
 
-WWW, IMAGES = "www.{}.test", "img.{}.test"
-OTHER_DOMAIN = "img.{}-other.test"
-FIVE = (WWW, *(f"img{number}.{{}}.test" for number in range(1, 5)))
+WWW, IMAGES = "www.{}.example.net", "img.{}.example.net"
+OTHER_DOMAIN = "img.{}-other.example.org"
+FIVE = (WWW, *(f"img{number}.{{}}.example.net" for number in range(1, 5)))
 KINDS = (
     Kind("a", "a wildcard, two servers, 404", (WWW, IMAGES), (0, 1)),
     Kind("b", "a wildcard, two servers, 421", (WWW, IMAGES), (0, 1), misdirected=HTTPStatus.MISDIRECTED_REQUEST),
