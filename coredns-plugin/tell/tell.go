@@ -53,6 +53,7 @@ type Tell struct {
 type told struct {
 	Run      string          `json:"run"`
 	Problems json.RawMessage `json:"problems"`
+	Costs    json.RawMessage `json:"costs"`
 }
 
 // Name implements the plugin.Handler interface.
@@ -71,7 +72,11 @@ func (t *Tell) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (
 	case Problems:
 		if t.file != "" && t.problems {
 			return t.answer(w, r, func(now told) string {
-				return fmt.Sprintf(`{"now":%d,"problems":%s}`, clock().Unix(), now.Problems)
+				costs := ""
+				if len(now.Costs) > 0 {
+					costs = fmt.Sprintf(`,"costs":%s`, now.Costs)
+				}
+				return fmt.Sprintf(`{"now":%d,"problems":%s%s}`, clock().Unix(), now.Problems, costs)
 			})
 		}
 		return dns.RcodeNameError, w.WriteMsg(new(dns.Msg).SetRcode(r, dns.RcodeNameError))

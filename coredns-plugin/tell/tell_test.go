@@ -51,6 +51,24 @@ func ask(t *testing.T, config, name string, qtype uint16) (string, int) {
 	return strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(text), got.Rcode
 }
 
+// TestCosts compares files with and without the figures of `longhaul status --why`.
+func TestCosts(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "told.json")
+	clock = func() time.Time { return time.Unix(1700000000, 0) }
+	defer func() { clock = time.Now }()
+	for costs, want := range map[string]string{
+		"":                        `{"now":1700000000,"problems":[]}`,
+		`,"costs":{"requests":7}`: `{"now":1700000000,"problems":[],"costs":{"requests":7}}`,
+	} {
+		if err := os.WriteFile(file, []byte(`{"run":"0a1b","problems":[]`+costs+`}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := ask(t, "tell "+file+" problems", Problems, dns.TypeTXT); text != want {
+			t.Errorf("%q: got %s, want %s", costs, text, want)
+		}
+	}
+}
+
 func TestTell(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "told.json")
 	clock = func() time.Time { return time.Unix(1700000000, 0) }

@@ -73,6 +73,10 @@ BENCHES = {
         "(root) an operator's evening on machines with systemd: quick starts, staged faults, an hour without any",
         "integration/bench", "operator_main.py", (sys.executable, "operator_main.py"),
     ),
+    "operator-product": Bench(
+        "(root) what an operator looks at: the reasons why a pair is slow, and the status page",
+        "integration/bench", "operator_product.py", (sys.executable, "operator_product.py"),
+    ),
     "fleet": Bench(
         "boxes that work together: a ring of caches of which one node dies",
         "integration/bench", "fleet.py", (sys.executable, "fleet.py"),

@@ -8,6 +8,7 @@
 //! | [`bill`] | the bytes of groups of clients, and of clients and sites, over the link of a pair |
 //! | [`measure`] | the link, from the connections of the kernel |
 //! | [`history`] | the configurations that a box had, and how it was with each |
+//! | [`why`] | the part of a request's way that costs the time |
 //! | [`compare`] | the times of clients that pass untouched beside those that Longhaul serves |
 //!
 //! The texts for a terminal stand beside the values, in [columns](table).
@@ -19,6 +20,7 @@ pub mod bill;
 pub mod compare;
 mod disk;
 mod endpoint;
+mod histogram;
 pub mod history;
 pub mod measure;
 mod open_files;
@@ -27,6 +29,7 @@ mod scrape;
 pub mod status;
 pub mod table;
 mod unix_http;
+pub mod why;
 
 pub use {
     disk::{free_disk, whole_disk},

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use longhaul_config::AccessLog;
 use longhaul_config::units::parse_duration;
@@ -14,16 +14,21 @@ use longhaul_observe::access_log::{Choice, Follower, Output};
 use longhaul_observe::bill::WhoSums;
 use longhaul_observe::measure::measured;
 use longhaul_observe::report::{self, NoRun, RunReport};
-use longhaul_observe::status::gather;
+use longhaul_observe::status::{Status as Gathered, gather};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use super::since::Since;
 use super::{FAILED, NOT_RUNNING, Outcome, fail, file_or_running, load_or_refuse, print};
 use crate::run::local_addresses;
+use crate::terminal::width;
 
 /// The pause between two looks at a file that is followed.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// The pause between two states that `status --watch` shows.
+const WATCH_EVERY: Duration = Duration::from_secs(2);
+/// Moves the cursor to the first line, and clears what is below it (ECMA-48: CUP and ED).
+const CLEAR: &str = "\x1b[H\x1b[J";
 /// Output is written in pieces of this size, in bytes.
 const PIECE: usize = 1 << 16;
 /// The duration of a slow request, where none is given.
@@ -42,9 +47,51 @@ pub(super) struct Status {
     /// JSON instead of a table
     #[arg(long)]
     json: bool,
+    /// The part of a request's way that costs the time: link, queue, resolver, place of the ground, origins, or clients
+    #[arg(long)]
+    why: bool,
+    /// Show the state again every two seconds, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["json", "why"])]
+    watch: bool,
 }
 
 pub(super) fn status(arguments: &Status) -> Outcome {
+    if arguments.watch {
+        return watch(arguments);
+    }
+    let status = gathered(arguments)?;
+    if arguments.why {
+        if arguments.json {
+            print_json(status.why_json())?
+        } else {
+            print(&status.why_text())?
+        }
+        return if status.is_ok() && !status.is_slow() { Ok(()) } else { Err(FAILED) };
+    }
+    if arguments.json {
+        print_json(status.json())?;
+    } else {
+        print(&status.text())?;
+    }
+    if status.is_ok() { Ok(()) } else { Err(FAILED) }
+}
+
+/// Shows the state again and again. A run that ends meanwhile may start again.
+fn watch(arguments: &Status) -> Outcome {
+    let stopped = until_stopped()?;
+    let mut status = gathered(arguments)?;
+    while !stopped.load(Ordering::Relaxed) {
+        print(&format!("{CLEAR}{}", status.watch_text(width())))?;
+        let pause = Instant::now();
+        while pause.elapsed() < WATCH_EVERY && !stopped.load(Ordering::Relaxed) {
+            thread::sleep(LOOK_EVERY);
+        }
+        status = gathered(arguments)?;
+    }
+    Ok(())
+}
+
+fn gathered(arguments: &Status) -> Result<Gathered, u8> {
     let report = match report::find(arguments.file.as_deref(), arguments.state.as_deref()) {
         Ok(report) => report,
         Err(error @ NoRun::Nothing(_)) => {
@@ -53,13 +100,18 @@ pub(super) fn status(arguments: &Status) -> Outcome {
         }
         Err(error) => return fail(&error.to_string()),
     };
-    let status = gather(report);
-    if arguments.json {
-        print_json(status.json())?;
-    } else {
-        print(&status.text())?;
+    Ok(gather(report))
+}
+
+/// Returns a flag that a signal to stop sets.
+fn until_stopped() -> Result<Arc<AtomicBool>, u8> {
+    let stopped = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        if let Err(error) = flag::register(signal, Arc::clone(&stopped)) {
+            return fail(&format!("cannot wait for signals: {error}"));
+        }
     }
-    if status.is_ok() { Ok(()) } else { Err(FAILED) }
+    Ok(stopped)
 }
 
 fn print_json(json: serde_json::Result<String>) -> Outcome {
@@ -225,14 +277,7 @@ fn read_all(log: &Path, arguments: &Log, output: &mut Output) -> Outcome {
 
 fn read(path: &Path, follow: bool, output: &mut Output) -> Outcome {
     let mut log = Follower::open(path).or_else(|error| fail(&error.to_string()))?;
-    let stopped = Arc::new(AtomicBool::new(false));
-    if follow {
-        for signal in [SIGINT, SIGTERM] {
-            if let Err(error) = flag::register(signal, Arc::clone(&stopped)) {
-                return fail(&format!("cannot wait for signals: {error}"));
-            }
-        }
-    }
+    let stopped = if follow { until_stopped()? } else { Arc::default() };
     loop {
         let mut outcome = Ok(());
         let done = log.read_new(|line| outcome = outcome.and_then(|()| take(output, line)));

@@ -76,6 +76,9 @@ impl Run {
                 if let Some(reports) = &self.ground_reports {
                     reports.follow(&self.generation.settings);
                 }
+                if let Some(problems) = &self.problem_watch {
+                    problems.follow(&self.generation.settings);
+                }
                 if let Some(silence) = &self.silence_watch {
                     silence.follow(&self.generation.settings);
                 }

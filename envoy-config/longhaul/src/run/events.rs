@@ -13,6 +13,7 @@ use longhaul_config::{Role, Settings};
 use longhaul_observe::compare::Compared;
 use longhaul_observe::measure::Noticed;
 use longhaul_observe::report::{DnsReport, GroundReport, ProblemRecord, Silence};
+use longhaul_observe::why::CostReport;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use sha2::{Digest, Sha256};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -44,6 +45,8 @@ pub(super) enum Event {
     GroundReports(GroundReport),
     /// A problem began or ended. All that stand and the last ones that ended.
     Problems(Vec<ProblemRecord>),
+    /// The figures of a request's way and of the link's use.
+    Costs(Box<CostReport>),
     /// The figures of `compare` changed. None: it is off.
     Compared(Option<Compared>),
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use longhaul_config::{Price, Role, Settings};
 use longhaul_observe::report::{GroundReport, ProblemRecord};
+use longhaul_observe::why::Measured;
 use serde::Deserialize;
 
 use super::events::Event;
@@ -38,6 +39,15 @@ const STEP_S: i64 = 600;
 struct Response {
     now: i64,
     problems: Vec<ProblemRecord>,
+    /// None from a ground of an earlier version, and if another version has other types in it.
+    #[serde(default, deserialize_with = "lenient")]
+    costs: Option<Measured>,
+}
+
+/// Reads figures that may be those of another version.
+fn lenient<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Measured>, D::Error> {
+    let value = serde_json::Value::deserialize(from)?;
+    Ok(serde_json::from_value(value).ok())
 }
 
 /// The thread that asks. It ends when this is dropped.
@@ -103,7 +113,7 @@ fn ask(lookups: SocketAddr, patience: Duration) -> Option<GroundReport> {
 }
 
 fn read(text: &[u8], now_s: i64) -> Option<GroundReport> {
-    let Response { now, mut problems } = serde_json::from_slice(text).ok()?;
+    let Response { now, mut problems, costs } = serde_json::from_slice(text).ok()?;
     problems.truncate(MOST);
     for problem in &mut problems {
         for text in [&mut problem.text, &mut problem.of] {
@@ -113,7 +123,7 @@ fn read(text: &[u8], now_s: i64) -> Option<GroundReport> {
     let ahead_s = now.saturating_sub(now_s);
     let differ = ahead_s.unsigned_abs() >= CLOCKS_AGREE_S.unsigned_abs();
     let clock_ahead_s = differ.then(|| ahead_s.saturating_add(ahead_s.signum() * STEP_S / 2) / STEP_S * STEP_S);
-    Some(GroundReport { problems, clock_ahead_s })
+    Some(GroundReport { problems, clock_ahead_s, costs })
 }
 
 #[cfg(test)]
@@ -138,6 +148,11 @@ mod tests {
         assert!(first.starts_with("the resolver[31m xx") && first.len() == LONGEST, "{first}");
         assert_eq!(read(br#"{"now":100,"problems":[]}"#, 100), Some(GroundReport::default()));
         assert_eq!(read(b"an earlier version", 100), None);
+        let figures = |costs: &str| {
+            read(format!(r#"{{"now":100,"problems":[],"costs":{costs}}}"#).as_bytes(), 100).unwrap().costs
+        };
+        assert_eq!(figures(r#"{"over_s":60,"requests":7,"later":1}"#).map(|costs| costs.requests), Some(7));
+        assert_eq!(figures(r#"{"over_s":"a minute"}"#), None, "the problems are shown all the same");
     }
 
     #[test]

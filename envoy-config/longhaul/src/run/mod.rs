@@ -17,6 +17,7 @@ mod client_weights;
 mod clients;
 mod clock;
 mod compare_watch;
+mod costs;
 mod debounce;
 mod diagnosis;
 mod disk_space;

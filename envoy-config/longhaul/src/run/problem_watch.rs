@@ -1,4 +1,5 @@
-//! Looks for problems while a run serves, as `longhaul status` does, and records when each began and ended.
+//! Looks for problems while a run serves, as `longhaul status` does, and records when each began and ended. Each look also
+//! gives the figures of `longhaul status --why`.
 //!
 //! The journal has a line for each beginning and each end. The record outlives restarts: it is a file in the state folder.
 //! Another file has those that the other end of a pair should know, for its DNS queries (`coredns-plugin/tell`).
@@ -11,10 +12,13 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
+use longhaul_config::Settings;
 use longhaul_observe::report::ProblemRecord;
-use longhaul_observe::status::{gather, time};
+use longhaul_observe::status::{Status, gather, time};
+use longhaul_observe::why::Measured;
 use serde::Serialize;
 
+use super::costs::Costs;
 use super::events::Event;
 use super::log::{Level, say_with};
 use super::notices::{Notices, event};
@@ -29,52 +33,86 @@ const RECORD: &str = "problems.json";
 
 /// The thread that looks. It ends when this is dropped.
 pub(super) struct ProblemWatch {
-    _ends: Sender<()>,
+    settings: Sender<Settings>,
 }
 
 impl ProblemWatch {
-    /// Starts the thread. It reports to `events` when the record changes, which is in the folder `kept`. `tell` is for the
-    /// other end, and `notices` for the operator's program.
+    /// Starts the thread. It reports to `events` when the record changes, which is in the folder `kept`, and with the costs
+    /// of a request from time to time. `tell` is for the other end, and `notices` for the operator's program.
     pub(super) fn start(
+        settings: &Settings,
         report: LastReport,
         kept: &Path,
         tell: Tell,
         notices: Notices,
         events: Sender<Event>,
     ) -> io::Result<Self> {
-        let (sender, ends) = mpsc::channel::<()>();
-        let path = kept.join(RECORD);
+        let (sender, changes) = mpsc::channel::<Settings>();
+        let mut watching = Watching {
+            path: kept.join(RECORD),
+            log: ProblemLog::of(read(&kept.join(RECORD))),
+            last: Vec::new(),
+            told: None,
+            tell,
+            notices,
+            costs: Costs::open(settings, kept),
+        };
         thread::Builder::new().name("problems".to_owned()).spawn(move || {
-            let mut log = ProblemLog::of(read(&path));
-            let (mut last, mut told) = (Vec::new(), None);
             loop {
                 let state = report.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                if let Some(status) = state.map(gather) {
-                    let present = status.present();
-                    let telling: Vec<ProblemRecord> =
-                        present.iter().filter(|problem| problem.kind.is_told()).cloned().collect();
-                    if told.as_ref() != Some(&telling) {
-                        tell.write(&telling);
-                        told = Some(telling);
-                    }
-                    for news in log.add(now(), present) {
-                        announce(&news);
-                        notices.tell(&news);
-                    }
-                }
-                if log.records() != last {
-                    last = log.records().to_vec();
-                    write(&path, &last);
-                    if events.send(Event::Problems(last.clone())).is_err() {
-                        break;
-                    }
-                }
-                if ends.recv_timeout(PAUSE) != Err(RecvTimeoutError::Timeout) {
+                if state.map(gather).is_some_and(|status| watching.look(&status, &events).is_err()) {
                     break;
+                }
+                match changes.recv_timeout(PAUSE) {
+                    Ok(settings) => watching.costs.follow(&settings),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
                 }
             }
         })?;
-        Ok(Self { _ends: sender })
+        Ok(Self { settings: sender })
+    }
+
+    /// Measures as changed settings say from now on.
+    pub(super) fn follow(&self, settings: &Settings) {
+        let _ = self.settings.send(settings.clone());
+    }
+}
+
+/// The state of the thread.
+struct Watching {
+    path: PathBuf,
+    log: ProblemLog,
+    last: Vec<ProblemRecord>,
+    told: Option<(Vec<ProblemRecord>, Measured)>,
+    tell: Tell,
+    notices: Notices,
+    costs: Costs,
+}
+
+impl Watching {
+    /// Looks at a state. An error means that the run has ended.
+    fn look(&mut self, status: &Status, events: &Sender<Event>) -> Result<(), mpsc::SendError<Event>> {
+        let present = status.present();
+        let costs = self.costs.add(now(), status);
+        let telling: Vec<ProblemRecord> = present.iter().filter(|problem| problem.kind.is_told()).cloned().collect();
+        if costs.is_some() || self.told.as_ref().is_none_or(|(told, _)| *told != telling) {
+            let telling = (telling, self.costs.measured());
+            if self.told.as_ref() != Some(&telling) {
+                self.tell.write(&telling.0, &telling.1);
+                self.told = Some(telling);
+            }
+        }
+        for news in self.log.add(now(), present) {
+            announce(&news);
+            self.notices.tell(&news);
+        }
+        if self.log.records() != self.last {
+            self.last = self.log.records().to_vec();
+            write(&self.path, &self.last);
+            events.send(Event::Problems(self.last.clone()))?;
+        }
+        costs.map_or(Ok(()), |costs| events.send(Event::Costs(Box::new(costs))))
     }
 }
 
@@ -91,6 +129,7 @@ pub(super) struct Tell {
 struct Told<'t> {
     run: &'t str,
     problems: &'t [ProblemRecord],
+    costs: &'t Measured,
 }
 
 impl Tell {
@@ -98,8 +137,8 @@ impl Tell {
     const MOST: usize = 12;
 
     /// Writes the file. If it cannot be written, the other end learns nothing.
-    pub(super) fn write(&self, problems: &[ProblemRecord]) {
-        let told = Told { run: &self.run, problems: problems.get(..Self::MOST).unwrap_or(problems) };
+    pub(super) fn write(&self, problems: &[ProblemRecord], costs: &Measured) {
+        let told = Told { run: &self.run, problems: problems.get(..Self::MOST).unwrap_or(problems), costs };
         if let Ok(text) = serde_json::to_vec(&told) {
             let _ = replaced_file::replace(&self.path, &text, 0o600);
         }

@@ -69,6 +69,8 @@ mod tests {
     use longhaul_observe::measure::Noticed;
     use longhaul_observe::report::{ChildReport, DnsReport, PairReport, SetUp, Sockets, find, process_start};
 
+    use longhaul_observe::why::CostReport;
+
     use super::*;
 
     fn report(pid: u32, process_start: u64) -> RunReport {
@@ -88,6 +90,7 @@ mod tests {
             set_up: SetUp::default(),
             dns: DnsReport::default(),
             link: Noticed::default(),
+            costs: CostReport::default(),
             ground: None,
             other_end: PairReport::default(),
             problems: Vec::new(),

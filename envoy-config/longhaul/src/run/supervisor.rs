@@ -10,6 +10,7 @@ use longhaul_observe::Endpoint;
 use longhaul_observe::compare::Compared;
 use longhaul_observe::measure::{Noticed, Silent};
 use longhaul_observe::report::{self, DnsReport, PairReport, ProblemRecord, Refusal, RunReport, SetUp, process_start};
+use longhaul_observe::why::{CostReport, Measured};
 use longhaul_render::{NearSockets, ProgramSockets, Weighing};
 
 use super::acceptance::{Acceptance, Deaths};
@@ -152,6 +153,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         problem_watch: None,
         notices: None,
         problems: Vec::new(),
+        costs: CostReport::default(),
         compare: None,
         compared: None,
         sender,
@@ -252,10 +254,11 @@ pub(super) struct Run {
     /// None until both children serve.
     pub(super) ground_reports: Option<GroundReports>,
     /// None until both children serve.
-    problem_watch: Option<ProblemWatch>,
+    pub(super) problem_watch: Option<ProblemWatch>,
     /// None until both children serve.
     pub(super) notices: Option<Notices>,
     problems: Vec<ProblemRecord>,
+    costs: CostReport,
     /// None until both children serve.
     pub(super) compare: Option<CompareWatch>,
     pub(super) compared: Option<Compared>,
@@ -303,7 +306,7 @@ impl Run {
     fn serve(&mut self) -> Result<Stop, RunError> {
         let metrics = Endpoint::Unix(self.state.private.dns_metrics());
         let tell = self.tell();
-        tell.write(&[]);
+        tell.write(&[], &Measured::default());
         let watch = ResolverWatch::start(&self.generation.settings, metrics, tell.run.clone(), self.sender.clone());
         self.resolvers = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         let watch = LinkWatch::start(&self.generation.settings, self.sender.clone());
@@ -311,9 +314,11 @@ impl Run {
         let admin = Endpoint::Unix(self.state.private.admin());
         let watch = SilenceWatch::start(&self.generation.settings, admin, self.sender.clone());
         self.silence_watch = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
-        let notices = Notices::start(&self.generation.settings).map_err(|error| RunError::System(error.to_string()))?;
+        let settings = &self.generation.settings;
+        let notices = Notices::start(settings).map_err(|error| RunError::System(error.to_string()))?;
         self.notices = Some(notices.clone());
-        let watch = ProblemWatch::start(self.publisher.last(), &self.state.kept, tell, notices, self.sender.clone());
+        let (last, events) = (self.publisher.last(), self.sender.clone());
+        let watch = ProblemWatch::start(settings, last, &self.state.kept, tell, notices, events);
         self.problem_watch = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
         let watch = GroundReports::start(&self.generation.settings, self.machine.near.lookups, self.sender.clone());
         self.ground_reports = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
@@ -469,6 +474,7 @@ impl Run {
             set_up: self.set_up.clone(),
             dns: self.dns_state.clone(),
             link: self.link_state.clone(),
+            costs: self.costs.clone(),
             ground: self.holders.ground_in_use(&self.generation.settings).map(ToString::to_string),
             other_end: PairReport { handshake: self.diagnosis.found().map(str::to_owned), ..self.other_end.clone() },
             problems: self.problems.clone(),
@@ -523,6 +529,7 @@ impl Serving for Run {
                 Event::Vanishing(bytes) => self.other_end.vanishing = bytes,
                 Event::GroundReports(report) => self.other_end.ground = report,
                 Event::Problems(problems) => self.problems = problems,
+                Event::Costs(costs) => self.costs = *costs,
                 Event::Compared(compared) => self.compared = compared,
             }
             event = self.events.try_recv();

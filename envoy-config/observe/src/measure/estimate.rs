@@ -211,14 +211,14 @@ pub(super) fn two_digits(value: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
     const STEP: Duration = Duration::from_millis(250);
 
-    fn connection(number: u16) -> Connection {
+    pub(crate) fn connection(number: u16) -> Connection {
         let id = ConnectionId {
             local: "192.0.2.1:80".parse().unwrap(),
             remote: (std::net::Ipv4Addr::new(192, 0, 2, 2), number).into(),

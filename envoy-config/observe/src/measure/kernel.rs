@@ -38,7 +38,7 @@ pub struct Connection {
     pub is_open: bool,
     /// The minimum of the round-trip time, in microseconds. None if nothing was acknowledged yet.
     pub min_rtt_us: Option<u32>,
-    /// The smoothed round-trip time, in microseconds.
+    /// The mean of the last round-trip times (RFC 6298), in microseconds. It has the queues in it.
     pub rtt_us: u32,
     /// The last delivery rate, in bytes per second. 0 if there is none.
     pub delivery_rate: u64,
@@ -49,8 +49,12 @@ pub struct Connection {
     pub delivered: u64,
     /// The segments that were sent.
     pub segments: u32,
+    /// Those of them with data.
+    pub data_segments: u32,
     /// The segments that were sent again.
     pub sent_again: u32,
+    /// The segments that the other end reported to have twice (RFC 2883): they were sent again without a loss.
+    pub sent_needlessly: u32,
     /// The segments that the other end has not acknowledged yet.
     pub unacknowledged: u32,
     /// The bytes that came from the other end.
@@ -87,7 +91,9 @@ impl Connection {
             app_limited: true,
             delivered: 0,
             segments: 0,
+            data_segments: 0,
             sent_again: 0,
+            sent_needlessly: 0,
             unacknowledged: 0,
             received: 0,
             acknowledged_bytes: 0,
@@ -120,7 +126,7 @@ impl Kernel {
     ///
     /// # Errors
     /// The kernel refuses the request.
-    pub(crate) fn connections(&self) -> io::Result<Vec<Connection>> {
+    pub fn connections(&self) -> io::Result<Vec<Connection>> {
         self.dump(0, 0, &StateFlags::ESTABLISHED)
     }
 
@@ -231,7 +237,9 @@ fn figures(id: ConnectionId, info: &TcpInfo) -> Connection {
         app_limited: info.delivery_rate_app_limited & APP_LIMITED != 0,
         delivered: u64::from(info.delivered) * u64::from(info.snd_mss),
         segments: info.segs_out,
+        data_segments: info.data_segs_out,
         sent_again: info.total_retrans,
+        sent_needlessly: info.dsack_dups,
         unacknowledged: info.unacked,
         received: info.bytes_received,
         acknowledged_bytes: info.bytes_acked,

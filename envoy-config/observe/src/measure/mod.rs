@@ -20,8 +20,11 @@ pub use {
     answer::{Answer, measured},
     black_hole::BlackHole,
     carried::Carried,
-    kernel::{Connection, Kernel},
+    kernel::{Connection, ConnectionId, Kernel},
     passive::{Misfit, Noticed, Passive},
     silence::{Checks, Listening, Silent},
     watched::Watched,
 };
+
+#[cfg(test)]
+pub(crate) use estimate::tests::connection as tests_connection;

@@ -23,12 +23,7 @@ impl Watched {
     /// Returns the choice for `settings`: clients' connections of a single box, or those of a pair's ends.
     pub fn of(settings: &Settings) -> Self {
         match &settings.role {
-            Role::Edge => {
-                let listen = &settings.listen;
-                let own = listen.web().map(Sockets::port);
-                let requested = WEB_PORTS.into_iter().filter(|_| listen.intercept == Intercept::Tproxy);
-                Self::From(own.chain(requested).collect())
-            }
+            Role::Edge => Self::at_listeners(settings),
             Role::Ground(ground) => Self::From(BTreeSet::from([ground.listen.port()])),
             Role::Remote(remote) => Self::To(
                 remote
@@ -43,6 +38,20 @@ impl Watched {
         }
     }
 
+    /// Returns the connections of a remote's clients, which do not cross the link. None at other boxes.
+    #[must_use]
+    pub fn clients_of(settings: &Settings) -> Option<Self> {
+        let Role::Remote(_) = &settings.role else { return None };
+        Some(Self::at_listeners(settings))
+    }
+
+    fn at_listeners(settings: &Settings) -> Self {
+        let listen = &settings.listen;
+        let own = listen.web().map(Sockets::port);
+        let requested = WEB_PORTS.into_iter().filter(|_| listen.intercept == Intercept::Tproxy);
+        Self::From(own.chain(requested).collect())
+    }
+
     /// Returns true if no connection can be chosen.
     #[must_use]
     pub(crate) fn is_nothing(&self) -> bool {
@@ -54,7 +63,7 @@ impl Watched {
 
     /// Returns true if the connection crosses the link. Connections within this host do not: `local` holds its
     /// addresses.
-    pub(crate) fn includes(&self, id: &ConnectionId, local: &[IpAddr]) -> bool {
+    pub fn includes(&self, id: &ConnectionId, local: &[IpAddr]) -> bool {
         let remote = id.remote.ip();
         if remote.is_loopback() || local.contains(&remote) {
             return false;

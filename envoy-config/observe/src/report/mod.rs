@@ -37,6 +37,7 @@ use crate::bill::GroupReport;
 use crate::compare::Compared;
 use crate::endpoint::Endpoint;
 use crate::measure::Noticed;
+use crate::why::CostReport;
 
 /// Name of the file in the state folder.
 pub const REPORT: &str = "run.json";
@@ -81,6 +82,9 @@ pub struct RunReport {
     /// The link, as this run measures it.
     #[serde(default)]
     pub link: Noticed,
+    /// The parts of a request's time, as this run measures them, and the use of the link.
+    #[serde(default)]
+    pub costs: CostReport,
     /// The ground in use, as `split.peer` names it. None at an edge, at a ground, and if the ground dials.
     #[serde(default)]
     pub ground: Option<String>,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::Silent;
 use crate::report::ProblemRecord;
+use crate::why::Measured;
 
 /// The other end of a pair. Empty at an edge, and while nothing is wrong.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +28,9 @@ pub struct GroundReport {
     pub problems: Vec<ProblemRecord>,
     /// The time by which its clock is ahead of this one, in seconds. None: by less than a few minutes, or unknown.
     pub clock_ahead_s: Option<i64>,
+    /// Its figures of the last minute. None: it is of an earlier version, or does not respond.
+    #[serde(default)]
+    pub costs: Option<Measured>,
 }
 
 /// A ground that has not responded for some time.

@@ -34,6 +34,12 @@ pub(crate) struct LinkReport {
     pub down: String,
     /// `link.up`
     pub up: String,
+    /// `link.down`, in bits per second. 0 from a run of an earlier version.
+    #[serde(default)]
+    pub down_bps: u64,
+    /// `link.up`, in bits per second.
+    #[serde(default)]
+    pub up_bps: u64,
 }
 
 /// The cache on disk.
@@ -81,6 +87,8 @@ impl SetUp {
                 rtt_ms: u64::try_from(link.rtt.as_millis()).unwrap_or(u64::MAX),
                 down: link.down.to_string(),
                 up: link.up.to_string(),
+                down_bps: link.down.bits_per_second,
+                up_bps: link.up.bits_per_second,
             },
             lists_names: settings.steers(),
             proxy_addresses: settings.proxy.addresses.clone(),

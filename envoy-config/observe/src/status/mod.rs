@@ -7,9 +7,12 @@ mod page;
 mod pair;
 mod parents;
 mod past;
+mod path;
 mod problem;
+mod spark;
 mod text;
 mod traffic;
+mod watch;
 mod words;
 
 use std::fs;
@@ -31,6 +34,7 @@ use crate::report::{
 };
 use crate::scrape::Scrape;
 use crate::unix_http::NoPage;
+use crate::why::{Minute, Reading, Saved, Today, Verdict, Way, Why, explain};
 use crate::{Endpoint, OpenFiles, free_disk, serves};
 use dns::DnsCounts;
 use longhaul_config::units::Bytes;
@@ -39,8 +43,10 @@ pub use page::{PageFile, StatusPage};
 use pair::PairStatus;
 use parents::ParentStatus;
 pub use past::PastProblem;
+use path::Stop;
 use problem::Machine;
 use problem::{Problem, Warning};
+use spark::{Sparks, sparks};
 use traffic::{CacheCounts, Pages, Traffic};
 pub use words::time;
 
@@ -132,6 +138,20 @@ pub struct Status {
     /// True if clients use DNS over https or TLS.
     #[serde(skip)]
     asks_others: bool,
+    /// The part of a request's way that costs the time. None before the run has measured.
+    why: Option<Why>,
+    /// The use of the link in the last hour, by minutes. Minutes in which nothing ran are absent.
+    hour: Vec<Minute>,
+    /// The path of a request with its lights.
+    path: Vec<Stop>,
+    /// The charts of that hour.
+    #[serde(skip)]
+    sparks: Sparks,
+    /// The savings since midnight (UTC).
+    saved_today: Today,
+    /// The counters of now. None if Envoy does not respond.
+    #[serde(skip)]
+    reading: Option<Reading>,
 }
 
 /// The time for which nobody may listen at the admin socket while one Envoy takes over from another.
@@ -201,6 +221,7 @@ pub fn gather(run: RunReport) -> Status {
     status.ask(lists_names);
     status.problems = problem::problems(&status, &machine);
     status.warnings = problem::warnings(&status, &machine);
+    status.path = path::path(&status);
     status
 }
 
@@ -223,6 +244,30 @@ impl Status {
         text::text(self)
     }
 
+    /// Returns the explanation of a slow box, for a terminal. Problems come first, because they explain more.
+    pub fn why_text(&self) -> String {
+        text::why(self)
+    }
+
+    /// Returns the same as JSON.
+    ///
+    /// # Errors
+    /// None is known.
+    pub fn why_json(&self) -> serde_json::Result<String> {
+        let problems: Vec<String> = self.problems.iter().map(ToString::to_string).collect();
+        serde_json::to_string_pretty(&serde_json::json!({ "problems": problems, "why": self.why }))
+    }
+
+    /// Returns the screen of `status --watch` in `width` columns.
+    pub fn watch_text(&self, width: usize) -> String {
+        watch::screen(self, width)
+    }
+
+    /// Returns true if some part takes more time than it should.
+    pub fn is_slow(&self) -> bool {
+        self.why.as_ref().is_some_and(|why| why.verdict == Verdict::Slow)
+    }
+
     /// Returns the status as JSON.
     ///
     /// # Errors
@@ -243,10 +288,13 @@ impl Status {
             last_end: report.last_end,
         };
         let now_s = i64::try_from(now).unwrap_or(i64::MAX);
+        let why = why(&run);
+        let last_problems: Vec<_> = run.problems.into_iter().map(|one| PastProblem::of(one, now)).collect();
+        let sparks = sparks(&run.costs.hour, &last_problems, now);
         Self {
             problems: Vec::new(),
             warnings: Vec::new(),
-            last_problems: run.problems.into_iter().map(|one| PastProblem::of(one, now)).collect(),
+            last_problems,
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             at: now,
             version: run.version,
@@ -289,6 +337,12 @@ impl Status {
             resolvers: run.dns.resolvers,
             every_query_fails: run.dns.every_query_fails,
             asks_others: run.dns.asks_others,
+            why,
+            path: Vec::new(),
+            sparks,
+            hour: run.costs.hour,
+            saved_today: run.costs.today,
+            reading: None,
             listen: run.listen,
         }
     }
@@ -353,7 +407,40 @@ impl Status {
         self.envoy.version = version.and_then(|version| version.split('/').nth(1)).map(str::to_owned);
     }
 
+    /// Returns the counters of now, for the figures of a minute. None if Envoy does not respond.
+    #[must_use]
+    pub fn reading(&self) -> Option<Reading> {
+        Some(Reading { requests: self.requests(), saved: self.saved(), ..self.reading.clone()? })
+    }
+
+    fn requests(&self) -> u64 {
+        self.traffic.as_ref().map_or(0, |traffic| traffic.clients.requests + traffic.clients.passed_through)
+    }
+
+    /// Returns what was saved since the programs started.
+    fn saved(&self) -> Saved {
+        let pages = self.traffic.as_ref().and_then(|traffic| traffic.pages.as_ref());
+        let cache = self.traffic.as_ref().and_then(|traffic| traffic.cache.as_ref()).map_or(0, |cache| cache.hits);
+        let compressed = self
+            .traffic
+            .as_ref()
+            .map_or(0, |traffic| traffic.clients.bytes_to_compress.saturating_sub(traffic.clients.bytes_compressed));
+        let headers =
+            self.pair.as_ref().map_or(0, |pair| pair.headers.plain_bytes.saturating_sub(pair.headers.packed_bytes));
+        // A remote's clients wait for no round trip where it has the name, the object or the response.
+        let at_remote = (self.role == "remote").then(|| {
+            let ahead = self.pair.as_ref().and_then(|pair| pair.bundled.as_ref()).map_or(0, |bundled| bundled.objects);
+            self.dns.as_ref().map_or(0, |dns| dns.remembered) + ahead + cache
+        });
+        Saved {
+            round_trips: pages.map_or(0, |pages| pages.round_trips_saved) + at_remote.unwrap_or(0),
+            bytes: pages.map_or(0, |pages| pages.link_bytes_saved) + compressed + headers,
+            from_cache: cache,
+        }
+    }
+
     fn counted_by_envoy(&mut self, scrape: &Scrape) {
+        self.reading = Some(Reading::of_envoy(&self.role, scrape));
         self.traffic = Some(Traffic::of(&self.role, scrape));
         self.parents = ParentStatus::all(scrape);
         self.pair = PairStatus::of(&self.role, scrape);
@@ -405,6 +492,9 @@ impl Status {
         self.coredns.up = true;
         self.coredns.version = scrape.label("coredns_build_info", "version");
         self.dns = Some(DnsCounts::of(scrape, lists_names));
+        if let Some(reading) = &mut self.reading {
+            reading.add_coredns(&self.role, scrape);
+        }
     }
 
     /// Returns true if CoreDNS's health check of the proxy at `address` fails. None if there is no such check.
@@ -422,6 +512,20 @@ impl Certificate {
         let days_left = report.validity.days_left(now_s);
         Self { of: report.of, file: report.file, validity: report.validity, days_left }
     }
+}
+
+/// Explains the last minute of a run. A remote needs the figures of its ground.
+fn why(run: &RunReport) -> Option<Why> {
+    let link = &run.set_up.link;
+    let way = Way {
+        is_alone: run.role == "edge",
+        rtt_us: link.rtt_ms.saturating_mul(1000),
+        down_bps: link.down_bps,
+        up_bps: link.up_bps,
+    };
+    let ground = run.other_end.ground.costs.as_ref().filter(|_| run.role == "remote");
+    let measured = ground.map_or_else(|| run.costs.measured.clone(), |ground| run.costs.measured.with_ground(ground));
+    explain(&measured, &way)
 }
 
 /// Returns true if the filesystem of `folder`, or of the place where it would be made, takes no writes.

@@ -6,7 +6,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use minijinja::{AutoEscape, Environment, context};
+use minijinja::value::Value;
+use minijinja::{AutoEscape, Environment, HtmlEscape, context};
 use url_mapping::{Reason, Refusal};
 use url_rewriting::BailOut;
 
@@ -17,7 +18,12 @@ use crate::report::RunReport;
 
 /// The age up to which a status is shown again. Several open pages cost Envoy no more than one.
 const FRESH: Duration = Duration::from_secs(1);
-const TEMPLATE: &str = include_str!("page/status.html.j2");
+/// The page, and what it includes.
+const TEMPLATES: [(&str, &str); 3] = [
+    ("page", include_str!("page/status.html.j2")),
+    ("tables", include_str!("page/tables.html.j2")),
+    ("macros", include_str!("page/macros.html.j2")),
+];
 
 /// The pages about a run.
 #[derive(Debug, Default)]
@@ -70,8 +76,23 @@ fn html(status: &Status) -> Result<String, minijinja::Error> {
     environment.add_filter("meaning", meaning);
     environment.add_filter("millis", millis);
     environment.add_filter("utc", utc);
-    let template = environment.template_from_str(TEMPLATE)?;
-    template.render(context! { s => minijinja::value::Serde(status) })
+    environment.add_filter("code", code);
+    for (name, text) in TEMPLATES {
+        environment.add_template(name, text)?;
+    }
+    environment.get_template("page")?.render(context! {
+        s => minijinja::value::Serde(status),
+        sparks => minijinja::value::Serde(&status.sparks),
+    })
+}
+
+/// Marks what stands between backticks as code. Everything is escaped.
+fn code(text: &str) -> Value {
+    let part = |(number, part): (usize, &str)| {
+        let escaped = HtmlEscape(part);
+        if number % 2 == 1 { format!("<code>{escaped}</code>") } else { escaped.to_string() }
+    };
+    Value::from_safe_string(text.split('`').enumerate().map(part).collect())
 }
 
 /// Returns the sentence about the `label` of a count. The sentence is empty for a label of a later version.
@@ -88,9 +109,11 @@ fn meaning(label: &str, of: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::super::PastProblem;
-    use super::super::tests::{compared, healthy, hostile};
+    use super::super::path;
+    use super::super::tests::{compared, healthy, hostile, measured};
     use super::*;
     use crate::report::{ProblemKind, ProblemRecord};
+    use crate::why::{Measured, Way, explain};
 
     #[test]
     fn a_page_says_that_everything_works_or_what_does_not() {
@@ -100,7 +123,7 @@ mod tests {
                 page.contains("Everything works.") && page.contains(&format!(": Longhaul {role}: ok</title>")),
                 "{page}"
             );
-            assert!(!page.contains("Problem:") && !page.contains("Last problems"), "{page}");
+            assert!(!page.contains("Problem:") && page.contains("None is recorded."), "{page}");
         }
     }
 
@@ -111,6 +134,35 @@ mod tests {
         status.listen.status = Some("127.0.0.1:9900".parse().unwrap());
         let page = html(&status).unwrap();
         assert!(page.contains(">0.0.0.0:80, [::]:80</td>") && page.contains(">127.0.0.1:9900</td>"), "{page}");
+    }
+
+    #[test]
+    fn code_is_marked_and_everything_is_escaped() {
+        assert_eq!(code("write `mtu: <1280>` & more").to_string(), "write <code>mtu: &lt;1280&gt;</code> &amp; more");
+        assert_eq!(code("<b>").to_string(), "&lt;b&gt;");
+    }
+
+    #[test]
+    fn the_path_has_a_light_with_a_word_at_each_part() {
+        for (role, parts) in [("edge", 4), ("remote", 5), ("ground", 5)] {
+            let mut status = healthy(role);
+            status.path = path::path(&status);
+            let page = html(&status).unwrap();
+            assert_eq!(page.matches("<p class=\"light\">").count(), parts, "{role}: {page}");
+            assert_eq!(page.matches(" here\"><svg").count(), 1, "{role}: {page}");
+        }
+    }
+
+    #[test]
+    fn causes_stand_with_figures_and_advice_and_a_healthy_box_has_none() {
+        let mut status = healthy("remote");
+        let way = Way { is_alone: false, rtt_us: 600_000, down_bps: 20_000_000, up_bps: 5_000_000 };
+        status.why = explain(&measured(), &way);
+        let page = html(&status).unwrap();
+        assert!(page.contains("Nothing takes more time than it should") && !page.contains("Why it is slow"), "{page}");
+        status.why = explain(&Measured { queue_us: Some(500_000), ..measured() }, &way);
+        let page = html(&status).unwrap();
+        assert!(page.contains("Why it is slow") && page.contains("packets wait 500 ms"), "{page}");
     }
 
     #[test]

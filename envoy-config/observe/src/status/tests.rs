@@ -42,6 +42,7 @@ fn report(role: &str) -> RunReport {
         set_up: SetUp::default(),
         dns: DnsReport::default(),
         link: Noticed::default(),
+        costs: crate::why::CostReport::default(),
         ground: None,
         other_end: PairReport::default(),
         problems: Vec::new(),
@@ -71,6 +72,25 @@ pub(super) fn healthy(role: &str) -> Status {
         true,
     ));
     status
+}
+
+/// Returns the figures of a busy minute in which nothing is slow.
+pub(super) fn measured() -> crate::why::Measured {
+    let times = |median_us| Some(crate::why::Timed { median_us, count: 20 });
+    crate::why::Measured {
+        over_s: 60,
+        requests: 200,
+        peers: 1,
+        rtt_us: Some(605_000),
+        queue_us: Some(20_000),
+        segments: 4000,
+        down_bps: 5_000_000,
+        up_bps: 200_000,
+        lookups: times(15_000),
+        connects: times(12_000),
+        first_bytes: times(90_000),
+        ..crate::why::Measured::default()
+    }
 }
 
 /// Returns a box in which every text of others is `text`.
@@ -196,7 +216,7 @@ fn a_remote_shows_what_its_ground_tells_and_an_end_knows_its_clock_and_its_packe
     let text = "the resolver 192.0.2.53:53 (`upstream.resolvers`) does not respond".to_owned();
     let told = ProblemRecord { kind: ProblemKind::ResolverDown, of, text, began: 0, ended: None };
     status.other_end = PairReport {
-        ground: GroundReport { problems: vec![told], clock_ahead_s: Some(172_800) },
+        ground: GroundReport { problems: vec![told], clock_ahead_s: Some(172_800), costs: None },
         vanishing: Some(1500),
         ..PairReport::default()
     };

@@ -43,7 +43,20 @@ pub(super) fn text(status: &Status) -> String {
     format!("{verdict}{}{}", lines("warning", &status.warnings), table::rows(&rows, WIDTH))
 }
 
-fn lines<T: ToString>(kind: &str, items: &[T]) -> String {
+/// Returns the problems, and the parts of a request's way that cost the time.
+pub(super) fn why(status: &Status) -> String {
+    let answer = match &status.why {
+        Some(why) => why.text(),
+        None => "Nothing is measured yet: ask again when this box has run for a minute.\n".to_owned(),
+    };
+    format!(
+        "{}{}",
+        lines("problem", &status.problems),
+        answer.lines().map(|line| printable(line) + "\n").collect::<String>()
+    )
+}
+
+pub(super) fn lines<T: ToString>(kind: &str, items: &[T]) -> String {
     let words = items.iter().map(|item| printable(&item.to_string()));
     words.flat_map(|words| [kind.to_owned(), ": ".to_owned(), words, "\n".to_owned()]).collect()
 }
@@ -53,7 +66,7 @@ fn row(name: &'static str, what: &str) -> Row {
 }
 
 /// Removes control characters. The report of another user's run may hold any text, and this may be root's terminal.
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).collect()
 }
 

@@ -3,6 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use crate::scrape::Scrape;
+use crate::why::passes_through;
 
 /// The traffic through Envoy.
 #[derive(Debug, Serialize)]
@@ -98,10 +99,6 @@ pub(super) struct UpstreamCounts {
     pub reuse: Option<f64>,
 }
 
-/// The chains of clients' connections that pass unread, by `envoy_tcp_prefix`. The others carry the same bytes one hop
-/// further, or belong to the pair: warm connections, the pipe, lookups.
-const PASSED_THROUGH: [&str; 6] = ["tls", "nameless", "pass_through", "original_destination", "other", "other_ports"];
-
 impl Traffic {
     /// Reads the counters of a box with `role`.
     pub(super) fn of(role: &str, scrape: &Scrape) -> Self {
@@ -119,7 +116,7 @@ impl Traffic {
                     _ => edge("envoy_http_downstream_rq_total"),
                 },
                 passed_through: scrape.sum_where("envoy_tcp_downstream_cx_total", |of| {
-                    of("envoy_tcp_prefix").is_some_and(|prefix| PASSED_THROUGH.contains(&prefix.as_str()))
+                    of("envoy_tcp_prefix").is_some_and(|prefix| passes_through(&prefix))
                 }),
                 bytes_to_compress: packed("uncompressed_bytes"),
                 bytes_compressed: packed("compressed_bytes"),
@@ -209,6 +206,7 @@ pub(super) fn as_map<S: Serializer>(pairs: &[(String, u64)], serializer: S) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::why::PASSED_THROUGH;
 
     #[test]
     fn a_connection_that_passes_through_counts_once_and_those_of_the_pair_do_not() {

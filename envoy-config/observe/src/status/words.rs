@@ -23,6 +23,18 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
+/// Returns bits per second in decimal units.
+pub(super) fn bit_rate(bits: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s")];
+    match UNITS.iter().find(|(factor, _)| bits >= *factor) {
+        Some((factor, unit)) => {
+            let tenths = u128::from(bits) * 10 / u128::from(*factor);
+            format!("{}.{} {unit}", tenths / 10, tenths % 10)
+        }
+        None => format!("{bits} bit/s"),
+    }
+}
+
 /// Returns microseconds as milliseconds. Short times have one digit behind the point.
 pub(super) fn millis(micros: u64) -> String {
     if micros < 10_000 {

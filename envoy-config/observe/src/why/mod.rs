@@ -1,0 +1,40 @@
+//! Why is it slow? The part of a new request's time that each part of its way takes, and the parts that take too much.
+//!
+//! ```text
+//! Envoy's and CoreDNS's counters ─► Reading ─┐
+//!                                            ├─► Sampler ─► Measured ─► explain ─► Why
+//! the kernel's figures of connections ───────┘                 ▲
+//!                                          the ground's figures┘ (at a remote, over the pipe)
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | `reading` | the counters of one moment |
+//! | `sampler` | the readings of the last minute |
+//! | `measured` | the figures of that minute |
+//! | `limits` | the table of the limits beyond which a part is a cause, with their reasons |
+//! | `finding` | the types of the result |
+//! | `causes` | the arithmetic: figures in, parts and causes out |
+//! | `words` | the evidence, the advice and the text |
+//! | `hour` | the use of the link in the last hour, and the savings of today |
+
+mod causes;
+mod finding;
+mod hour;
+mod limits;
+mod measured;
+mod reading;
+mod sampler;
+mod words;
+
+#[cfg(test)]
+pub(crate) use reading::PASSED_THROUGH;
+pub(crate) use reading::passes_through;
+pub use {
+    causes::explain,
+    finding::{Cause, Part, Verdict, Way, Why},
+    hour::{Hour, Minute, Today},
+    measured::{ClientFigures, CostReport, Measured, Timed},
+    reading::{Reading, Saved},
+    sampler::{Moment, Sampler},
+};
