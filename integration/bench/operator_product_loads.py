@@ -12,7 +12,7 @@ from typing import Any
 from bench.operator_product_bed import HOSTS, Bed
 from harness.clients.commands import Curl
 
-LARGE_BYTES = 20_000_000
+LARGE_BYTES = 5_000_000
 _visits = itertools.count()
 
 
@@ -83,4 +83,4 @@ def _download(bed: Bed, over: threading.Event) -> None:
         if over.is_set():
             return
         host = f"h{number % HOSTS}.example.org"
-        curl.get(f"https://{host}/_/answer?body=noise&size={LARGE_BYTES}&wait=0", timeout_s=20)
+        curl.get(f"https://{host}/_/answer?body=page&size={LARGE_BYTES}", timeout_s=60)

@@ -76,8 +76,9 @@ mod tests {
     use super::*;
 
     fn milliseconds(counts: &[(&str, u64)]) -> Histogram {
-        let text: String =
+        let lines: Vec<String> =
             counts.iter().map(|(bound, count)| format!("t_bucket{{le=\"{bound}\"}} {count}\n")).collect();
+        let text = lines.concat();
         Histogram::of(&Scrape::parse(&text), "t", 1000.0, |_| true)
     }
 

@@ -62,9 +62,9 @@ pub(super) fn status(arguments: &Status) -> Outcome {
     let status = gathered(arguments)?;
     if arguments.why {
         if arguments.json {
-            print_json(status.why_json())?
+            print_json(status.why_json())?;
         } else {
-            print(&status.why_text())?
+            print(&status.why_text())?;
         }
         return if status.is_ok() && !status.is_slow() { Ok(()) } else { Err(FAILED) };
     }

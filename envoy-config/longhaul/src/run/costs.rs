@@ -73,7 +73,7 @@ impl Costs {
             self.sampler.read(at, reading);
         }
         self.states += 1;
-        if self.states % HEARD == 0 {
+        if self.states.is_multiple_of(HEARD) {
             self.hear();
         }
         // The first report has the sums of earlier runs.

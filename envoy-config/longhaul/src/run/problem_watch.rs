@@ -60,7 +60,7 @@ impl ProblemWatch {
         thread::Builder::new().name("problems".to_owned()).spawn(move || {
             loop {
                 let state = report.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                if state.map(gather).is_some_and(|status| watching.look(&status, &events).is_err()) {
+                if state.map(gather).is_some_and(|status| !watching.look(&status, &events)) {
                     break;
                 }
                 match changes.recv_timeout(PAUSE) {
@@ -91,8 +91,8 @@ struct Watching {
 }
 
 impl Watching {
-    /// Looks at a state. An error means that the run has ended.
-    fn look(&mut self, status: &Status, events: &Sender<Event>) -> Result<(), mpsc::SendError<Event>> {
+    /// Looks at a state. Returns false if the run has ended.
+    fn look(&mut self, status: &Status, events: &Sender<Event>) -> bool {
         let present = status.present();
         let costs = self.costs.add(now(), status);
         let telling: Vec<ProblemRecord> = present.iter().filter(|problem| problem.kind.is_told()).cloned().collect();
@@ -107,12 +107,14 @@ impl Watching {
             announce(&news);
             self.notices.tell(&news);
         }
-        if self.log.records() != self.last {
+        let is_new = self.log.records() != self.last;
+        if is_new {
             self.last = self.log.records().to_vec();
             write(&self.path, &self.last);
-            events.send(Event::Problems(self.last.clone()))?;
         }
-        costs.map_or(Ok(()), |costs| events.send(Event::Costs(Box::new(costs))))
+        let problems = is_new.then(|| Event::Problems(self.last.clone()));
+        let costs = costs.map(|costs| Event::Costs(Box::new(costs)));
+        problems.into_iter().chain(costs).all(|event| events.send(event).is_ok())
     }
 }
 

@@ -116,7 +116,6 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     generation.say_engine();
     write_tree(&machine.root, &generation.tree, None)?;
     say_shortages(&generation, &machine, [images.is_some(), objects.is_some()]);
-    let set_up = SetUp::of(&generation.settings);
     let publisher = Publisher::new(&state.path);
     let heard = Heard::default();
     let [admin, dns_metrics] = [state.private.admin(), state.private.dns_metrics()].map(Endpoint::Unix);
@@ -137,12 +136,12 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         options: options.clone(),
         machine,
         applied: Applied { at: now(), changes: 0, config_sha256: generation.config_sha256() },
+        set_up: SetUp::of(&generation.settings),
         generation,
         cache,
         holders: HeldConnections::default(),
         clients: Clients::open(&state, heard.clone(), sender.clone())?,
         challenges: ChallengeServer::default(),
-        set_up,
         resolvers: None,
         dns_state: DnsReport::default(),
         link: None,

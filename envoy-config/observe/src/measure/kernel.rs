@@ -53,6 +53,8 @@ pub struct Connection {
     pub data_segments: u32,
     /// The segments that were sent again.
     pub sent_again: u32,
+    /// The bytes of data in them. A handshake that is sent again has none.
+    pub bytes_sent_again: u64,
     /// The segments that the other end reported to have twice (RFC 2883): they were sent again without a loss.
     pub sent_needlessly: u32,
     /// The segments that the other end has not acknowledged yet.
@@ -93,6 +95,7 @@ impl Connection {
             segments: 0,
             data_segments: 0,
             sent_again: 0,
+            bytes_sent_again: 0,
             sent_needlessly: 0,
             unacknowledged: 0,
             received: 0,
@@ -239,6 +242,7 @@ fn figures(id: ConnectionId, info: &TcpInfo) -> Connection {
         segments: info.segs_out,
         data_segments: info.data_segs_out,
         sent_again: info.total_retrans,
+        bytes_sent_again: info.bytes_retrans,
         sent_needlessly: info.dsack_dups,
         unacknowledged: info.unacked,
         received: info.bytes_received,

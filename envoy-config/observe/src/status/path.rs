@@ -82,7 +82,9 @@ fn stop(place: Place, status: &Status) -> Stop {
     } else {
         (quiet_or_ok(place, is_here, status), fact(place, status).unwrap_or_default())
     };
-    let word = if light == Light::Quiet && is_cut(status) { "not reached" } else { light.word() };
+    let is_behind = light == Light::Quiet && is_cut(status);
+    // Its figures are old.
+    let (word, words) = if is_behind { ("not reached", String::new()) } else { (light.word(), words) };
     Stop { place, name: name(place), is_here, light, word, words }
 }
 

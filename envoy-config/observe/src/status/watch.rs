@@ -2,6 +2,7 @@
 
 use super::past::utc;
 use super::path::{Light, Stop};
+use super::spark::Spark;
 use super::text::{lines, printable};
 use super::words::size;
 use super::{Status, time};
@@ -12,34 +13,42 @@ const PAST: usize = 3;
 
 /// Returns the screen in `width` columns.
 pub(super) fn screen(status: &Status, width: usize) -> String {
-    let mut text =
-        format!("{}: Longhaul {}, up {}, {}\n\n", status.host, status.role, time(status.uptime_s), utc(status.at));
-    text.push_str(&if status.problems.is_empty() { "ok\n".to_owned() } else { lines("problem", &status.problems) });
-    text.push_str(&lines("warning", &status.warnings));
+    let verdict = if status.problems.is_empty() { "ok\n".to_owned() } else { lines("problem", &status.problems) };
     let why = status.why.as_ref().map_or("Nothing is measured yet.", |why| &why.sentence);
-    text.push_str(&format!("{}\n\n", printable(why)));
-    text.push_str(
-        &table::table(&["", "", ""], &status.path.iter().map(row).collect::<Vec<_>>(), width).trim_start_matches('\n'),
-    );
-    let sparks = &status.sparks;
-    for (way, spark) in [("down", &sparks.down), ("up", &sparks.up)] {
-        text.push_str(&format!("\n{way:<5}|{}| last hour: mean {}, peak {}", spark.blocks, spark.mean, spark.peak));
-    }
+    let stops: Vec<Vec<String>> = status.path.iter().map(row).collect();
+    let parts = [
+        format!("{}: Longhaul {}, up {}, {}\n\n", status.host, status.role, time(status.uptime_s), utc(status.at)),
+        verdict,
+        lines("warning", &status.warnings),
+        format!("{}\n\n", printable(why)),
+        table::table(&["", "", ""], &stops, width).trim_start_matches('\n').to_owned(),
+        chart("down", &status.sparks.down),
+        chart("up", &status.sparks.up),
+        sums(status),
+    ];
+    parts.concat()
+}
+
+fn chart(way: &str, spark: &Spark) -> String {
+    format!("\n{way:<5}|{}| last hour: mean {}, peak {}", spark.blocks, spark.mean, spark.peak)
+}
+
+/// The savings, the shares of groups, and the last problems.
+fn sums(status: &Status) -> String {
     let saved = &status.saved_today.saved;
-    text.push_str(&format!(
+    let saved = format!(
         "\n\nSaved today (UTC): {} round trips, {}, {} responses from the cache (estimate)\n",
         saved.round_trips,
         size(saved.bytes),
         saved.from_cache
-    ));
-    for group in &status.groups {
+    );
+    let groups = status.groups.iter().map(|group| {
         let name = printable(&group.name);
-        text.push_str(&format!("Group {name}: {} down, {} up today\n", size(group.today.down), size(group.today.up)));
-    }
-    for problem in status.last_problems.iter().take(PAST) {
-        text.push_str(&format!("Last problem: {}\n", printable(&problem.words())));
-    }
-    text
+        format!("Group {name}: {} down, {} up today\n", size(group.today.down), size(group.today.up))
+    });
+    let past = status.last_problems.iter().take(PAST);
+    let past = past.map(|problem| format!("Last problem: {}\n", printable(&problem.words())));
+    std::iter::once(saved).chain(groups).chain(past).collect()
 }
 
 fn row(stop: &Stop) -> Vec<String> {

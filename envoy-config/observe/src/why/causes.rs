@@ -126,8 +126,8 @@ mod tests {
 
     const PAIR: Way = Way { is_alone: false, rtt_us: 600_000, down_bps: 20_000_000, up_bps: 5_000_000 };
 
-    fn times(median_ms: u64) -> Option<Timed> {
-        Some(Timed { median_us: median_ms * 1000, count: 20 })
+    fn times(median_ms: u64) -> Timed {
+        Timed { median_us: median_ms * 1000, count: 20 }
     }
 
     /// A busy minute on a link that is as configured.
@@ -142,9 +142,9 @@ mod tests {
             sent_again: 4,
             down_bps: 9_000_000,
             up_bps: 300_000,
-            lookups: times(15),
-            connects: times(12),
-            first_bytes: times(90),
+            lookups: Some(times(15)),
+            connects: Some(times(12)),
+            first_bytes: Some(times(90)),
             clients: ClientFigures { seen: 9, slow: 0, slowest_us: 0 },
         }
     }
@@ -155,9 +155,9 @@ mod tests {
             Cause::Loss => into.sent_again = into.segments * 3 / 100,
             Cause::Queue => into.queue_us = Some(into.rtt_us.unwrap_or(0) / 2),
             Cause::Rate => into.down_bps = 19_000_000,
-            Cause::Resolver => into.lookups = times(900),
+            Cause::Resolver => into.lookups = Some(times(900)),
             Cause::Place => {
-                into.connects = times(180);
+                into.connects = Some(times(180));
                 into.first_bytes = into.first_bytes.map(|it| Timed { median_us: it.median_us + 180_000, ..it });
             }
             Cause::Origin => {
@@ -215,9 +215,9 @@ mod tests {
             queue_us: Some(220_000),
             sent_again: 39,
             down_bps: 14_900_000,
-            lookups: times(220),
-            connects: times(79),
-            first_bytes: times(570),
+            lookups: Some(times(220)),
+            connects: Some(times(79)),
+            first_bytes: Some(times(570)),
             ..healthy()
         };
         assert_eq!(causes(&below), []);

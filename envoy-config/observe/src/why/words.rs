@@ -124,14 +124,7 @@ impl Why {
     /// Returns the explanation for a terminal. Its first line is the sentence.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut text = format!("{}\n", self.sentence);
-        for part in self.causes() {
-            let lines = [
-                ("", format!("{} % of a new request, {}: {}.", part.percent, millis(part.time_us), part.evidence)),
-                ("", format!("{}.", part.advice)),
-            ];
-            text.push_str(&format!("\n{}\n{}", capital(part.name), table::rows(&lines, WIDTH)));
-        }
+        let causes: String = self.causes().map(paragraph).collect();
         let rows: Vec<Vec<String>> = self
             .parts
             .iter()
@@ -147,10 +140,20 @@ impl Why {
             .collect();
         let seconds = self.measured.over_s;
         format!(
-            "{text}\nThe parts of a new request's time, from the last {seconds} s:\n\n{}",
+            "{}\n{causes}\nThe parts of a new request's time, from the last {seconds} s:\n\n{}",
+            self.sentence,
             table::table(&["part", "time", "share", "evidence"], &rows, WIDTH)
         )
     }
+}
+
+/// A cause with its figures and its advice.
+fn paragraph(part: &Part) -> String {
+    let lines = [
+        ("", format!("{} % of a new request, {}: {}.", part.percent, millis(part.time_us), part.evidence)),
+        ("", format!("{}.", part.advice)),
+    ];
+    format!("\n{}\n{}", capital(part.name), table::rows(&lines, WIDTH))
 }
 
 fn listed(names: &[&str]) -> String {
