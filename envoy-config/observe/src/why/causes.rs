@@ -29,6 +29,7 @@ pub fn explain(measured: &Measured, way: &Way) -> Option<Why> {
     }
     let costs: Vec<(Cause, Cost)> =
         Cause::ALL.iter().filter_map(|cause| Some((*cause, cost(*cause, measured, way)?))).collect();
+    let costs = explained(costs);
     let all: u64 = costs.iter().map(|(_, (time, _))| time).fold(0, |sum, time| sum.saturating_add(*time));
     let mut parts: Vec<Part> = costs
         .into_iter()
@@ -53,6 +54,20 @@ pub fn explain(measured: &Measured, way: &Way) -> Option<Why> {
     };
     let sentence = words::sentence(verdict, &parts, all);
     Some(Why { verdict, sentence, parts, measured: measured.clone() })
+}
+
+/// Takes effects from the causes. A link whose rate is used up has a queue, and a queue that overflows loses packets. Losses
+/// without a queue have a cause of their own.
+fn explained(costs: Vec<(Cause, Cost)>) -> Vec<(Cause, Cost)> {
+    let is_cause = |wanted: Cause| costs.iter().any(|(cause, (_, is_cause))| *cause == wanted && *is_cause);
+    let (is_full, has_queue) = (is_cause(Cause::Rate), is_cause(Cause::Queue));
+    let is_effect = |cause: Cause| match cause {
+        Cause::Queue => is_full,
+        Cause::Loss => is_full && has_queue,
+        _ => false,
+    };
+    let kept = |(cause, (time, is_cause)): (Cause, Cost)| (cause, (time, is_cause && !is_effect(cause)));
+    costs.iter().copied().map(kept).collect()
 }
 
 /// Returns the cost of a part. None if its figures are not known, or if it costs nothing.
@@ -194,9 +209,23 @@ mod tests {
     fn two_causes_at_once_are_both_named() {
         for (place, one) in Cause::ALL.into_iter().enumerate() {
             for other in Cause::ALL.into_iter().skip(place + 1) {
-                assert_eq!(causes(&inject(other, inject(one, healthy()))), [one, other], "{one:?} and {other:?}");
+                let found = causes(&inject(other, inject(one, healthy())));
+                // See the next test.
+                let wanted = if (one, other) == (Cause::Queue, Cause::Rate) { vec![other] } else { vec![one, other] };
+                assert_eq!(found, wanted, "{one:?} and {other:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_rate_that_is_used_up_explains_the_queue_and_what_the_queue_loses() {
+        let full = inject(Cause::Rate, healthy());
+        let with_queue = inject(Cause::Queue, full.clone());
+        assert_eq!(causes(&with_queue), [Cause::Rate]);
+        assert_eq!(causes(&inject(Cause::Loss, with_queue)), [Cause::Rate]);
+        assert_eq!(causes(&inject(Cause::Loss, full)), [Cause::Loss, Cause::Rate], "no queue explains it");
+        let by_others = inject(Cause::Loss, inject(Cause::Queue, healthy()));
+        assert_eq!(causes(&by_others), [Cause::Loss, Cause::Queue]);
     }
 
     #[test]
@@ -214,7 +243,7 @@ mod tests {
             rtt_us: Some(890_000),
             queue_us: Some(220_000),
             sent_again: 39,
-            down_bps: 14_900_000,
+            down_bps: 13_900_000,
             lookups: Some(times(220)),
             connects: Some(times(79)),
             first_bytes: Some(times(570)),
