@@ -56,18 +56,12 @@ pub fn explain(measured: &Measured, way: &Way) -> Option<Why> {
     Some(Why { verdict, sentence, parts, measured: measured.clone() })
 }
 
-/// Takes effects from the causes. A link whose rate is used up has a queue, and a queue that overflows loses packets. Losses
-/// without a queue have a cause of their own.
+/// Takes effects from the causes. A link whose rate is used up has queues, and queues that overflow lose packets. While it
+/// is full, nobody can tell these losses from others.
 fn explained(costs: Vec<(Cause, Cost)>) -> Vec<(Cause, Cost)> {
-    let is_cause = |wanted: Cause| costs.iter().any(|(cause, (_, is_cause))| *cause == wanted && *is_cause);
-    let (is_full, has_queue) = (is_cause(Cause::Rate), is_cause(Cause::Queue));
-    let is_effect = |cause: Cause| match cause {
-        Cause::Queue => is_full,
-        Cause::Loss => is_full && has_queue,
-        _ => false,
-    };
-    let kept = |(cause, (time, is_cause)): (Cause, Cost)| (cause, (time, is_cause && !is_effect(cause)));
-    costs.iter().copied().map(kept).collect()
+    let is_full = costs.iter().any(|(cause, (_, is_cause))| *cause == Cause::Rate && *is_cause);
+    let is_effect = |cause: Cause| is_full && matches!(cause, Cause::Queue | Cause::Loss);
+    costs.into_iter().map(|(cause, (time, is_cause))| (cause, (time, is_cause && !is_effect(cause)))).collect()
 }
 
 /// Returns the cost of a part. None if its figures are not known, or if it costs nothing.
@@ -210,20 +204,17 @@ mod tests {
         for (place, one) in Cause::ALL.into_iter().enumerate() {
             for other in Cause::ALL.into_iter().skip(place + 1) {
                 let found = causes(&inject(other, inject(one, healthy())));
-                // See the next test.
-                let wanted = if (one, other) == (Cause::Queue, Cause::Rate) { vec![other] } else { vec![one, other] };
+                let is_effect = other == Cause::Rate && matches!(one, Cause::Queue | Cause::Loss);
+                let wanted = if is_effect { vec![other] } else { vec![one, other] };
                 assert_eq!(found, wanted, "{one:?} and {other:?}");
             }
         }
     }
 
     #[test]
-    fn a_rate_that_is_used_up_explains_the_queue_and_what_the_queue_loses() {
+    fn a_rate_that_is_used_up_explains_the_queue_and_losses_and_nothing_else_does() {
         let full = inject(Cause::Rate, healthy());
-        let with_queue = inject(Cause::Queue, full.clone());
-        assert_eq!(causes(&with_queue), [Cause::Rate]);
-        assert_eq!(causes(&inject(Cause::Loss, with_queue)), [Cause::Rate]);
-        assert_eq!(causes(&inject(Cause::Loss, full)), [Cause::Loss, Cause::Rate], "no queue explains it");
+        assert_eq!(causes(&inject(Cause::Loss, inject(Cause::Queue, full))), [Cause::Rate]);
         let by_others = inject(Cause::Loss, inject(Cause::Queue, healthy()));
         assert_eq!(causes(&by_others), [Cause::Loss, Cause::Queue]);
     }
