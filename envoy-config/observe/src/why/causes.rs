@@ -189,6 +189,8 @@ mod tests {
             let why = explain(&inject(cause, healthy()), &PAIR).unwrap();
             assert_eq!(why.causes().map(|part| part.cause).collect::<Vec<_>>(), [cause]);
             assert_eq!(why.verdict, Verdict::Slow);
+            let verb = if matches!(cause, Cause::Loss | Cause::Origin) { " take more" } else { " takes more" };
+            assert!(why.sentence.contains(verb), "{}", why.sentence);
             let part = why.causes().next().unwrap();
             assert!(part.time_us > 0 && part.evidence.bytes().any(|byte| byte.is_ascii_digit()), "{part:?}");
             assert!(

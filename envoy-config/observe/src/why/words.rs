@@ -114,7 +114,8 @@ pub(super) fn sentence(verdict: Verdict, parts: &[Part], all_us: u64) -> String 
         }
         Verdict::Slow => {
             let causes: Vec<&str> = parts.iter().filter(|part| part.is_cause).map(|part| part.name).collect();
-            let verb = if causes.len() == 1 { "takes" } else { "take" };
+            let is_plural = parts.iter().any(|part| part.is_cause && matches!(part.cause, Cause::Loss | Cause::Origin));
+            let verb = if causes.len() == 1 && !is_plural { "takes" } else { "take" };
             format!("{} {verb} more time than normal.", capital(&listed(&causes)))
         }
     }
