@@ -2,14 +2,13 @@ package longhaul
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"net"
-	"os"
 	"sync"
 	"time"
 
 	"example.org/longhaul/coredns-plugin/browsers"
+	"example.org/longhaul/coredns-plugin/unixsocket"
 )
 
 // mappings serves, on a Unix socket, the true addresses behind those that names have meanwhile. The program that keeps the
@@ -41,16 +40,8 @@ func (s *mappingServer) serve(path string, table *browsers.Table) error {
 		return nil
 	}
 	s.stop()
-	// The socket of a process that was killed is still there.
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	listener, err := net.Listen("unix", path)
+	listener, err := unixsocket.Listen(path, 0o660)
 	if err != nil {
-		return err
-	}
-	if err := os.Chmod(path, 0o660); err != nil {
-		_ = listener.Close()
 		return err
 	}
 	s.path, s.table, s.listener = path, table, listener

@@ -2,13 +2,13 @@ package metricsocket
 
 import (
 	"errors"
-	"net"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
 	clog "github.com/coredns/coredns/plugin/pkg/log"
+
+	"example.org/longhaul/coredns-plugin/unixsocket"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
@@ -34,16 +34,8 @@ func (s *server) serve(path string) error {
 		return nil
 	}
 	s.stop()
-	// The socket of a process that was killed is still there.
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	listener, err := net.Listen("unix", path)
+	listener, err := unixsocket.Listen(path, 0o600)
 	if err != nil {
-		return err
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		_ = listener.Close()
 		return err
 	}
 	mux := http.NewServeMux()
