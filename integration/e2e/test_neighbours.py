@@ -51,6 +51,25 @@ def test_uploads_share_the_link_too(bed: NeighbourBed, *, tls: bool) -> None:
     assert 0.35 * sum(got) < got[0] < 0.65 * sum(got), got
 
 
+def test_the_limit_follows_a_link_that_carries_half_of_what_is_stated(
+    root_bed: None,  # noqa: ARG001 - order of set-up
+    tmp_path: Path,
+) -> None:
+    half, native = LINK | {"down.rate_bps": "2000000"}, {"engine": "native"}
+    with neighbour_bed(tmp_path, "fair", link=half, stated=STATED, far=native) as bed:
+        file = bed.running.ground.state / "rendered" / "ecds" / "link-share.yaml"
+
+        def limit() -> int:
+            return int(re.findall(r'bytes_per_second\\":(\d+)', file.read_text())[0])
+
+        stated = limit()
+        job = {"do": "bulk", "host": BULK, "to": SERVERS[BULK], "from": CLIENTS[0], "streams": 8, "tls": False}
+        load = bed.start(job | {"seconds": 20, "skip_s": 0})
+        wait_for("a lower limit", lambda: 0.2 * stated < limit() < 0.6 * stated, timeout_s=40)
+        bed.finish(load)
+        wait_for("a higher limit", lambda: limit() > 0.6 * stated, timeout_s=60)
+
+
 @pytest.mark.skipif(IS_NATIVE, reason="a unit test of link-share shows it")
 def test_all_addresses_of_an_ipv6_subscriber_are_one_client(bed: NeighbourBed) -> None:
     listeners = (bed.running.remote.state / "rendered" / "lds.yaml").read_text()

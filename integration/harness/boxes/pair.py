@@ -226,16 +226,18 @@ def write_pair(
     page: dict[str, Any] | None = None,
     compress: dict[str, Any] | None = None,
     near: dict[str, Any] | None = None,
+    far: dict[str, Any] | None = None,
     older: Collection[str] = (),
     tcp: str | Sequence[int] | None = None,
     ground_ports: Sequence[int] = (),
     **split: Any,
 ) -> Files:
     """Writes the files of both ends. The remote resolves the names of `steered` at once. `page` is that section of both
-    files. `compress` is that of the ground, and `near` has further keys of the remote's file. `split` changes keys of
-    the remote. `ground_packs` is the ground's own `pack_headers`, and `others` are further remotes that it accepts. The
-    roles in `older` run an earlier version, which refuses keys that it does not know. `tcp` is `listen.tcp` of the
-    remote, which then serves both families, and `ground_ports` are further ports that the ground lists."""
+    files. `compress` is that of the ground. `near` has further keys of the remote's file, and `far` of the ground's.
+    `split` changes keys of the remote. `ground_packs` is the ground's own `pack_headers`, and `others` are further
+    remotes that it accepts. The roles in `older` run an earlier version, which refuses keys that it does not know.
+    `tcp` is `listen.tcp` of the remote, which then serves both families, and `ground_ports` are further ports that the
+    ground lists."""
     homes = {role: folder / role for role in ("remote", "ground")}
     for home in homes.values():
         home.mkdir(parents=True, exist_ok=True)
@@ -244,7 +246,7 @@ def write_pair(
     known = {key: value for key, value in link.items() if key not in FAIR}
     far_link, near_link = (known if role in older else link for role in ("ground", "remote"))
     far_config = ground_config(homes["ground"], ends, ground_identity, far_link, **split) | both
-    far_config |= {"compress": compress} if compress else {}
+    far_config |= ({"compress": compress} if compress else {}) | (far or {})
     far_config["upstream"] |= {"ports": [80, 443, *ground_ports]} if ground_ports else {}
     for key in ("ground_packs", "others"):
         split.pop(key, None)

@@ -125,3 +125,15 @@ fn watch(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::line;
+
+    #[test]
+    fn the_log_says_when_a_lower_limit_begins_and_when_it_ends() {
+        assert!(line(None, Some(55)).unwrap().contains("is 55% until it carries more"));
+        assert!(line(Some(95), None).unwrap().contains("whole again"));
+        assert_eq!((line(Some(55), Some(60)), line(None, None)), (None, None));
+    }
+}
