@@ -1,6 +1,6 @@
 """`make bench ONLY=operator-product`: the things that an operator looks at. `longhaul status --why` names injected
-causes of slowness, alone and two at once, and none on healthy loads. The status page is small and quick. Writes
-target/bench/operator-product.json.
+causes of slowness, alone and two at once, and none on healthy loads. The status page is small and quick. Packages
+and recipes install a box, upgrade it and go back. Writes target/bench/operator-product.json.
 
 QUICK=1 injects three causes and watches five healthy loads. `ARGS=--part=causes` runs one part, and
 `ARGS='--part=causes --only=queue'` some causes. Needs root.
@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import parts
+from bench import operator_install, parts
 from bench.operator_product_bed import CAUSES, Bed, product_bed
 from bench.operator_product_loads import HEALTHY, Load, surfing
 from harness.host.artifacts import need_commands, need_root
@@ -31,6 +31,7 @@ TARGETS = [
     at_most("why_false", 0),
     at_most("page_kib", 100),
     at_most("page_ms", 50),
+    *operator_install.TARGETS,
 ]
 ALONE = ("queue", "resolver", "place", "origin", "loss")
 TOGETHER = (
@@ -111,7 +112,12 @@ def page(folder: Path, options: argparse.Namespace) -> tuple[parts.Figures, Any]
     return {"page_kib": size / 1024, "page_ms": statistics.median(seconds) * 1000}, {"seconds": seconds}
 
 
-PARTS: dict[str, parts.Part] = {"causes": causes, "healthy": healthy, "page": page}
+PARTS: dict[str, parts.Part] = {
+    "causes": causes,
+    "healthy": healthy,
+    "page": page,
+    "install": parts.of_module(operator_install),
+}
 
 
 def main() -> int:
