@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,8 +27,8 @@ class Repository:
     def __init__(self, folder: Path) -> None:
         need_commands("gpg", "dpkg-scanpackages")
         self.folder = folder / "apt"
-        self._home = folder / "gnupg"
-        self._home.mkdir(mode=0o700)
+        # The socket of gpg's agent stands there, and the path of a socket has at most 107 bytes.
+        self._home = Path(tempfile.mkdtemp(prefix="gpg-"))
         self.key = "longhaul-test@example.org"
         self._gpg("--passphrase", "", "--quick-generate-key", self.key, "ed25519", "sign", "1d")
 
@@ -39,10 +41,11 @@ class Repository:
             raise RuntimeError(f"{PROGRAM.name}: {done.stdout}{done.stderr}")
 
     def close(self) -> None:
-        """Ends the agent of gpg."""
+        """Ends the agent of gpg, and removes the key."""
         subprocess.run(
             ["gpgconf", "--kill", "all"], env={**os.environ, "GNUPGHOME": str(self._home)}, check=False, timeout=30
         )
+        shutil.rmtree(self._home, ignore_errors=True)
 
     def _gpg(self, *arguments: str) -> None:
         line: Sequence[str] = ["gpg", "--batch", "--quiet", "--homedir", str(self._home), *arguments]

@@ -19,6 +19,8 @@ struct Rule {
     readings: u32,
     /// The limit after a fall, in percent of the rate that arrives. The rest drains the queue.
     fall_percent: u64,
+    /// The time that the queue has to drain, before the limit falls again.
+    drain: Duration,
     /// The limit to which it rises soon, in percent of the rate that arrived at the fall, and the time for which it stays there.
     hold_percent: u64,
     hold: Duration,
@@ -35,6 +37,7 @@ const RULE: Rule = Rule {
     round_trips_of_queue: 5,
     readings: 2,
     fall_percent: 80,
+    drain: Duration::from_secs(8),
     hold_percent: 90,
     hold: Duration::from_secs(20),
     rise_percent: 3,
@@ -54,10 +57,13 @@ pub struct Carried {
     thousandths: u64,
     delivered: HashMap<ConnectionId, u64>,
     at: Duration,
-    /// The number of readings in a row that showed a full link, the bytes that arrived meanwhile, and the time.
-    full: (u32, u64, Duration),
+    /// The number of readings in a row that showed a full link, and the highest rate of payload in one of them, in bytes a
+    /// second. BBR stops for a moment each 10 s, so the last reading may be low.
+    full: (u32, u64),
     /// The limit to hold after the last fall, in thousandths, and the end of that.
     held: (u64, Duration),
+    /// The time before which it does not fall again.
+    may_fall: Duration,
 }
 
 impl Carried {
@@ -69,8 +75,9 @@ impl Carried {
             thousandths: 1000,
             delivered: HashMap::new(),
             at: Duration::ZERO,
-            full: (0, 0, Duration::ZERO),
+            full: (0, 0),
             held: (1000, Duration::ZERO),
+            may_fall: Duration::ZERO,
         }
     }
 
@@ -90,13 +97,14 @@ impl Carried {
         }
         self.delivered = connections.iter().map(|one| (one.id, one.delivered)).collect();
         self.at = at;
-        let (readings, bytes, time) = self.full;
-        let is_full = queue_is_long && has_more;
-        self.full = if is_full { (readings + 1, bytes + all, time + passed) } else { (0, 0, Duration::ZERO) };
-        if self.full.0 >= RULE.readings {
+        let (readings, highest) = self.full;
+        let millis = u64::try_from(passed.as_millis()).unwrap_or(u64::MAX).max(1);
+        let rate = all.saturating_mul(1000) / millis;
+        self.full = if queue_is_long && has_more { (readings + 1, highest.max(rate)) } else { (0, 0) };
+        if self.full.0 >= RULE.readings && at >= self.may_fall {
             self.fall();
         } else if !queue_is_long {
-            let rise = RULE.rise_percent * 10 * u64::try_from(passed.as_millis()).unwrap_or(1000) / 1000;
+            let rise = RULE.rise_percent * 10 * millis / 1000;
             let (held, until) = self.held;
             let most = if at < until { held } else { 1000 };
             self.thousandths = (self.thousandths + rise).min(most.max(self.thousandths));
@@ -105,12 +113,12 @@ impl Carried {
     }
 
     fn fall(&mut self) {
-        let (_, arrived, time) = std::mem::take(&mut self.full);
-        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
-        let rate = arrived.saturating_mul(1000 + HEADERS) / millis;
+        let (_, highest) = std::mem::take(&mut self.full);
+        let rate = highest.saturating_mul(1000 + HEADERS) / 1000;
         let part = |percent: u64| rate.saturating_mul(percent * 10) / self.limit;
         self.thousandths = part(RULE.fall_percent).clamp(RULE.least_percent * 10, self.thousandths);
         self.held = (part(RULE.hold_percent).min(1000), self.at + RULE.hold);
+        self.may_fall = self.at + RULE.drain;
     }
 }
 
