@@ -1,6 +1,6 @@
 package browsers
 
-// Outcome is what becomes of a lookup that the memory has no response to. Each but Instant is a reason to wait for the truth.
+// Outcome is the result of a lookup that the memory has no response to. Each but Instant is a reason to wait for the truth.
 type Outcome uint8
 
 // The outcomes. The first ones need the configuration or the query, the next ones the name, and the last ones the table.

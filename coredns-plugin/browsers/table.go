@@ -53,7 +53,7 @@ func Of(within netip.Prefix) *Table {
 	return known
 }
 
-// Arrival is what becomes of a query that the memory has no response to.
+// Arrival is the result of a query that the memory has no response to.
 type Arrival struct {
 	Outcome Outcome
 	// Wait is nil where the query waits for the truth alone.

@@ -15,7 +15,7 @@ var ErrAnswered = errors.New("answered before the truth came")
 
 // Asker is a query that may be answered before its truth is known.
 type Asker interface {
-	// Missed is told that no response is remembered. Its channel is closed when the query need not wait. Nil: it waits.
+	// Missed hears that no response is remembered. Its channel is closed when the query need not wait. Nil: it waits.
 	Missed() <-chan struct{}
 }
 

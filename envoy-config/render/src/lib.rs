@@ -58,6 +58,7 @@ pub use {
 };
 
 use engine::Engine;
+use filters::PlacedFilter;
 use longhaul_config::{Remote, Role, Settings, WhenDown};
 use longhaul_derive::Derived;
 use view::View;
@@ -97,7 +98,7 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
         tree.put("rds/challenges.yaml", engine.render("rds_challenges.yaml", &view)?);
     }
     for filter in view.filters.values().flatten() {
-        tree.put(filter.file(), engine.render_with("ecds_filter.yaml", &view, "filter", filter)?);
+        put_filter(&mut tree, &view, &engine, filter)?;
         let copy = ModuleCopy { from: filter.from.clone(), to: filter.module_file.clone() };
         if !tree.modules.contains(&copy) {
             tree.copy(copy);
@@ -120,14 +121,20 @@ pub fn with_weights(
     artifacts: &Artifacts,
 ) -> Result<RenderedTree, RenderError> {
     let mut tree = tree.clone();
-    put_shares(&mut tree, &View::new(settings, derived, artifacts)?, &Engine::new()?)?;
+    let (view, engine) = (View::new(settings, derived, artifacts)?, Engine::new()?);
+    if let Some(Some(filter)) = view.filters.get(filters::link_share::FILTER.name) {
+        put_filter(&mut tree, &view, &engine, filter)?;
+    }
+    put_shares(&mut tree, &view, &engine)?;
     Ok(tree)
 }
 
+fn put_filter(tree: &mut RenderedTree, view: &View, engine: &Engine, filter: &PlacedFilter) -> Result<(), RenderError> {
+    tree.put(filter.file(), engine.render_with("ecds_filter.yaml", view, "filter", filter)?);
+    Ok(())
+}
+
 fn put_shares(tree: &mut RenderedTree, view: &View, engine: &Engine) -> Result<(), RenderError> {
-    if let Some(Some(filter)) = view.filters.get(filters::link_share::FILTER.name) {
-        tree.put(filter.file(), engine.render_with("ecds_filter.yaml", view, "filter", filter)?);
-    }
     for name in view.shares_in_files() {
         tree.put(format!("ecds/{name}.yaml"), engine.render_with("ecds_share.yaml", view, "share_name", name)?);
     }

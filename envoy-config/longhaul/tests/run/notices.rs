@@ -24,7 +24,7 @@ fn a_refused_change_is_told_when_it_begins_and_when_it_ends_and_no_shell_reads_i
     let lines = || fs::read_to_string(&heard).unwrap_or_default();
     eventually("the beginning is told", || lines().contains('\n'));
     assert!(lines().starts_with("$(id)|begin|change_refused|edge|box-7|"), "{}", lines());
-    // The next program is told of the end. It fails, and its words are in the log.
+    // The next program hears of the end. It fails, and its words are in the log.
     program(&host, "failing", "echo out of paper >&2; exit 7");
     host.write("longhaul.yaml", &text.replace("[./notice, $(id)]", "./failing"));
     run.says("notify: out of paper");
