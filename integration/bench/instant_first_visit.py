@@ -8,16 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bench.names_first_visit import DIRECT, LINK, PAGES, QUICK_PAGES, QUICK_ROUNDS, ROUNDS, rounds_of, rows, visit
-from harness.lab.bed import standing
+from bench.names_first_visit import DIRECT, PAGES, rounds, rounds_of
 from harness.lab.contenders.base import LinkContender
 from harness.lab.contenders.direct import Direct
 from harness.lab.contenders.init_pair import FirstVisit
 from harness.lab.instant import ON
-from harness.lab.links import link
 from harness.lab.measure import Run
-from harness.lab.pages import make_page
-from harness.lab.tables import page_table
 from harness.results.figures import at_most, ratio
 
 INSTANT = "instant"
@@ -27,14 +23,7 @@ WAYS: dict[str, LinkContender] = {DIRECT: Direct(), INSTANT: FirstVisit(remote_m
 
 def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]:
     """Loads both pages in rounds. Returns the ratios, and all loads."""
-    wanted = QUICK_PAGES if quick else list(PAGES)
-    pages = [make_page(page_table(PAGES[size])) for size in wanted]
-    runs: list[Run] = []
-    with standing(folder, link(LINK), pages, list(WAYS.values()), seed=1, weighed=False, as_shipped=True) as bed:
-        for number in range(QUICK_ROUNDS if quick else ROUNDS):
-            for page in pages:
-                runs += [visit(bed, page, name, way, number) for name, way in WAYS.items()]
-    print(rows(runs, WAYS), flush=True)
+    runs, wanted = rounds(folder, WAYS, quick=quick)
     return figures_of(runs, wanted), [{**run.as_dict(), "steps": []} for run in runs]
 
 

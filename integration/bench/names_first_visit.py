@@ -8,7 +8,7 @@ up and no server is reached by a pair before the first load.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +38,23 @@ WAYS: dict[str, LinkContender] = {DIRECT: Direct(), FIRST: FirstVisit(), SECOND:
 
 def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]:
     """Loads both pages in rounds. Returns the ratios, and all loads."""
-    wanted = QUICK_PAGES if quick else list(PAGES)
-    pages = [make_page(page_table(PAGES[size])) for size in wanted]
-    runs: list[Run] = []
-    with standing(folder, link(LINK), pages, list(WAYS.values()), seed=1, weighed=False, as_shipped=True) as bed:
-        for number in range(QUICK_ROUNDS if quick else ROUNDS):
-            for page in pages:
-                runs += [visit(bed, page, name, way, number) for name, way in WAYS.items()]
-    print(rows(runs, WAYS), flush=True)
+    runs, wanted = rounds(folder, WAYS, quick=quick)
     for size in PAGES.keys() - wanted:
         print(f"no figure of the {size} page: a quick run does not load it", flush=True)
     return figures_of(runs, wanted), [{**run.as_dict(), "steps": []} for run in runs]
+
+
+def rounds(folder: Path, ways: Mapping[str, LinkContender], *, quick: bool) -> tuple[list[Run], list[str]]:
+    """Loads the pages by all ways in turns, and prints the loads. Returns them, and the sizes of the pages."""
+    wanted = QUICK_PAGES if quick else list(PAGES)
+    pages = [make_page(page_table(PAGES[size])) for size in wanted]
+    runs: list[Run] = []
+    with standing(folder, link(LINK), pages, list(ways.values()), seed=1, weighed=False, as_shipped=True) as bed:
+        for number in range(QUICK_ROUNDS if quick else ROUNDS):
+            for page in pages:
+                runs += [visit(bed, page, name, way, number) for name, way in ways.items()]
+    print(rows(runs, ways), flush=True)
+    return runs, wanted
 
 
 def visit(bed: LinkBed, page: Page, name: str, way: LinkContender, number: int) -> Run:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -177,14 +177,8 @@ def slow_resolver(namespace: Namespace) -> Iterator[None]:
                 continue
             threading.Thread(target=answer, args=(query, client), daemon=True).start()
 
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    try:
+    with at, meanwhile(serve, over):
         yield
-    finally:
-        over.set()
-        thread.join()
-        at.close()
 
 
 @contextmanager
@@ -203,12 +197,17 @@ def filled_queue(line: Line) -> Iterator[None]:
                 source.sendto(datagram, (NEAR, 7000))
             time.sleep(0.01)
 
-    thread = threading.Thread(target=keep, daemon=True)
+    with sink, source, meanwhile(keep, over):
+        yield
+
+
+@contextmanager
+def meanwhile(work: Callable[[], None], over: threading.Event) -> Iterator[None]:
+    """Runs `work` in a thread. It ends once `over` is set."""
+    thread = threading.Thread(target=work, daemon=True)
     thread.start()
     try:
         yield
     finally:
         over.set()
         thread.join()
-        sink.close()
-        source.close()
