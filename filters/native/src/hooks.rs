@@ -5,6 +5,9 @@
 
 #![allow(unsafe_code)]
 
+#[cfg(test)]
+mod orders;
+
 use std::cell::OnceCell;
 use std::ffi::c_char;
 use std::ptr;
