@@ -85,6 +85,7 @@ callbacks! {
     fn envoy_dynamic_module_callback_http_get_headers(stream: Ptr, map: u32, fields: *mut LentField) -> bool;
     fn envoy_dynamic_module_callback_http_add_header(stream: Ptr, map: u32, name: Lent, value: Lent) -> bool;
     fn envoy_dynamic_module_callback_http_set_header(stream: Ptr, map: u32, name: Lent, value: Lent) -> bool;
+    fn envoy_dynamic_module_callback_http_get_buffer_limit(stream: Ptr) -> u64;
     fn envoy_dynamic_module_callback_http_get_body_size(stream: Ptr, body: u32) -> usize;
     fn envoy_dynamic_module_callback_http_get_body_chunks_size(stream: Ptr, body: u32) -> usize;
     fn envoy_dynamic_module_callback_http_get_body_chunks(stream: Ptr, body: u32, chunks: *mut Lent) -> bool;
@@ -129,6 +130,8 @@ pub(crate) enum Map {
 pub(crate) enum Body {
     /// The bytes of a request in this hook.
     RequestReceived = 0,
+    /// The bytes of a request that Envoy holds, from earlier hooks, for whichever filter.
+    RequestHeld = 1,
     /// The bytes of a response in this hook.
     Received = 2,
     /// The bytes of a response that Envoy holds, from earlier hooks.
@@ -473,6 +476,12 @@ impl Stream {
     pub(crate) fn route_again(self) {
         // SAFETY: the stream lives.
         unsafe { envoy::envoy_dynamic_module_callback_http_clear_route_cache(self.0) }
+    }
+
+    /// Returns the number of bytes that Envoy holds of a request or a response before it reads no more.
+    pub(crate) fn buffer_limit(self) -> u64 {
+        // SAFETY: the stream lives.
+        unsafe { envoy::envoy_dynamic_module_callback_http_get_buffer_limit(self.0) }
     }
 
     /// Returns the size of a part of the body.

@@ -21,6 +21,8 @@ pub(crate) struct Fake {
     pub(crate) received: Vec<u8>,
     /// The bytes of earlier hooks.
     pub(crate) held: Vec<u8>,
+    /// The bytes of earlier hooks of a request.
+    pub(crate) request_held: Vec<u8>,
     /// The calls that change the course of a stream, in order.
     pub(crate) calls: Vec<String>,
     /// The counters, by name.
@@ -32,6 +34,9 @@ pub(crate) struct Fake {
     /// Runs while a part of a response is sent.
     pub(crate) while_sending: Option<Callback>,
 }
+
+/// The bytes that the fake holds of a request before it reads no more.
+pub(crate) const BUFFER_LIMIT: u64 = 32_768;
 
 /// A function that prints as nothing.
 #[derive(Clone)]
@@ -78,7 +83,13 @@ fn at<T>(map: u32, act: impl FnOnce(&mut Vec<(Vec<u8>, Vec<u8>)>) -> T) -> T {
 }
 
 fn body<T>(kind: u32, act: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-    fake(|fake| act(if kind == 3 { &mut fake.held } else { &mut fake.received }))
+    fake(|fake| {
+        act(match kind {
+            1 => &mut fake.request_held,
+            3 => &mut fake.held,
+            _ => &mut fake.received,
+        })
+    })
 }
 
 macro_rules! envoy {
@@ -166,6 +177,7 @@ mod functions {
             });
             true
         }
+        fn envoy_dynamic_module_callback_http_get_buffer_limit(stream: Ptr) -> u64 { BUFFER_LIMIT }
         fn envoy_dynamic_module_callback_http_get_body_size(stream: Ptr, kind: u32) -> usize { body(kind, |body| body.len()) }
         fn envoy_dynamic_module_callback_http_get_body_chunks_size(stream: Ptr, kind: u32) -> usize {
             body(kind, |body| body.chunks(3).count())

@@ -55,11 +55,13 @@ pub(crate) struct Shared {
     place: OnceCell<Place>,
     /// True while Envoy holds pieces.
     holds: Cell<bool>,
+    /// The bytes of the request that have passed.
+    passed: Cell<u64>,
 }
 
 impl Shared {
     pub(crate) fn new(share: Arc<Share>) -> Self {
-        Self { share, place: OnceCell::new(), holds: Cell::default() }
+        Self { share, place: OnceCell::new(), holds: Cell::default(), passed: Cell::default() }
     }
 
     /// Handles a hook that filters have, too.
@@ -95,8 +97,16 @@ impl Shared {
             Direction::Response => Body::Received,
         };
         let bytes = stream.body_size(body);
-        let verdict = place.offer(bytes, || stream.bell());
-        self.holds.set(verdict == Verdict::Wait);
+        let verdict = if half == Direction::Request && self.is_kept_for_a_retry(stream, bytes) {
+            place.pass(bytes);
+            Verdict::Pass
+        } else {
+            place.offer(bytes, || stream.bell())
+        };
+        let held = self.holds.replace(verdict == Verdict::Wait);
+        if self.holds.get() && !held && half == Direction::Request {
+            stream.drain_body(Body::RequestHeld, stream.body_size(Body::RequestHeld));
+        }
         let [at_once, waited] = self.share.bytes;
         let (counter, then) = match verdict {
             Verdict::Pass => (at_once, Then::PassOn),
@@ -106,6 +116,19 @@ impl Shared {
             let _ = self.share.envoy.add_to_counter(id, u64::try_from(bytes).unwrap_or_default());
         }
         then
+    }
+
+    /// Returns true for the first pieces of a request, which may not wait.
+    ///
+    /// Envoy sends them and keeps a copy for a retry, in the buffer of a piece that waits: it would send both. With the piece that
+    /// exceeds the buffer's limit it gives up the retry, and the copy is of no use.
+    fn is_kept_for_a_retry(&self, stream: Stream, bytes: usize) -> bool {
+        let passed = self.passed.get();
+        let is_kept = passed <= stream.buffer_limit();
+        if is_kept {
+            self.passed.set(passed.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX)));
+        }
+        is_kept
     }
 
     /// The last bytes of one half are trailers. They must not overtake a piece.

@@ -100,6 +100,11 @@ impl Queue {
 }
 
 impl Place {
+    /// Counts a piece of `bytes` that may not wait.
+    pub(crate) fn pass(&self, bytes: usize) {
+        lock(&self.queue.inside).link.pass(self.id, u64::try_from(bytes).unwrap_or(u64::MAX), now());
+    }
+
     /// Offers a piece of `bytes`. `bell` makes the bell of the stream, if it has none yet.
     pub(crate) fn offer(&self, bytes: usize, bell: impl FnOnce() -> StreamBell) -> Verdict {
         if !queues().has_thread() {

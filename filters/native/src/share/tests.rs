@@ -10,7 +10,7 @@ use link_share::Direction;
 
 use super::{Share, Shared};
 use crate::abi::{Config, Stream};
-use crate::fake::{fake, has_rung, token};
+use crate::fake::{BUFFER_LIMIT, fake, has_rung, token};
 use crate::worker::{Event, Then};
 
 fn stream() -> Stream {
@@ -79,10 +79,33 @@ fn only_the_half_that_crosses_the_link_waits() {
     assert_eq!(request(200_000), Then::PassOn);
     assert_eq!(piece(&shared, 200_000), Then::PassOn, "a response comes from the link");
     assert_eq!(request(1), Then::Wait);
+    assert_eq!(request(1), Then::Wait);
     assert_eq!(shared.end(Direction::Request), Then::Wait);
     wait_for_turn();
     shared.turn(stream());
     assert_eq!(fake(|fake| fake.calls.clone()), ["resume request"]);
+}
+
+/// Envoy's router keeps a copy of what it has sent, for a retry, in the buffer of a piece that waits.
+#[test]
+fn what_envoy_keeps_for_a_retry_passes_at_once_and_is_not_sent_twice() {
+    let share = share("request", "retry");
+    let limit = usize::try_from(BUFFER_LIMIT).unwrap();
+    let others = open(&share, "retry");
+    fake(|fake| fake.received = vec![0; 500_000]);
+    assert_eq!(others.piece(stream(), Direction::Request), Then::PassOn);
+    let shared = open(&share, "retry");
+    let request = |bytes: usize, kept: usize| {
+        fake(|fake| {
+            fake.received = vec![0; bytes];
+            fake.request_held.resize(kept, 0);
+        });
+        (shared.piece(stream(), Direction::Request), fake(|fake| fake.request_held.len()))
+    };
+    assert_eq!(request(limit, 0), (Then::PassOn, 0), "the link is in debt");
+    assert_eq!(request(1, limit), (Then::PassOn, limit), "the router gives up with this piece");
+    assert_eq!(request(9, limit), (Then::Wait, 0), "the copy goes, and the piece comes into the buffer");
+    assert_eq!(request(9, 9), (Then::Wait, 9), "what waits stays");
 }
 
 #[test]
