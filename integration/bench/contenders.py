@@ -300,8 +300,8 @@ def rendered(config: Path, out: Path, programs: Path, **environment: str) -> Com
     return ["sh", "-c", both]
 
 
-EDGE = OneCore("edge", rendered_edge)
-"""The rendered edge as a contender."""
+EDGE = OneCore("edge", partial(rendered_edge, engine="wasm"))
+"""The rendered edge as a contender, with wasm filters."""
 NATIVE_EDGE = OneCore("native_edge", partial(rendered_edge, engine="native"))
 """The same edge with native filters."""
 

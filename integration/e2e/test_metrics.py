@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ import pytest
 
 from e2e.bed import OBJECTS, fresh, made_to_order
 from harness.boxes.bed import PROXY_NAME, Bed
+from harness.boxes.pep import IS_NATIVE
 from harness.delivery.dashboards import ALERTS, FLEET, FLEET_RULES, Prometheus, has_data, panels, running
 from harness.host.artifacts import REPOSITORY, need_commands
 from harness.host.waiting import wait_for
@@ -23,7 +23,6 @@ PAGE = "http://127.0.0.1:9153/metrics"
 AFTER_A_FAILURE = {"coredns_longhaul_healthcheck_failures_total", "coredns_longhaul_reload_failures_total"}
 """Documented as absent before the first failure."""
 OF_NATIVE_FILTERS = {"longhaul_object_reader_requests_total"}
-IS_NATIVE = os.environ.get("LONGHAUL_ENGINE") == "native"
 
 
 def use(bed: Bed) -> None:

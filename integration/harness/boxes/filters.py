@@ -21,7 +21,7 @@ from harness.host.waiting import Timeout, wait_for
 from harness.net.authority import Authority
 
 from .admin import ask
-from .pep import command, write_config
+from .pep import ENGINE, command, write_config
 
 Tree = dict[str, Any]
 BUFFER_BYTES = 32768
@@ -74,9 +74,9 @@ def http_filter(
     role: str, name: str, configuration: Mapping[str, Any] | str, wasm: Path | None = None, engine: str = ""
 ) -> Tree:
     """Returns the filter in the file `name` of a role, with a configuration of the caller's. The module is that of
-    `make build`, or `wasm`. The engine is `engine`, or LONGHAUL_ENGINE, or wasm. LONGHAUL_NATIVE_FILTERS names another
-    native module than that of `make build`."""
-    engine = engine or os.environ.get("LONGHAUL_ENGINE", "wasm")
+    `make build`, or `wasm`. The engine is `engine`, or LONGHAUL_ENGINE, or native. LONGHAUL_NATIVE_FILTERS names
+    another native module than that of `make build`."""
+    engine = engine or ENGINE
     config: Tree = json.loads(json.dumps(rendered(role, engine)[name]))
     text = configuration if isinstance(configuration, str) else json.dumps(configuration)
     if "dynamic_module_config" in config:

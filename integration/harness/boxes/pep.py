@@ -48,10 +48,15 @@ def gateway_config(
     return {**config, **changes}
 
 
+ENGINE = os.environ.get("LONGHAUL_ENGINE", "native")
+"""The engine that these tests run with: native, or wasm."""
+IS_NATIVE = ENGINE == "native"
+
+
 def write_config(folder: Path, config: Mapping[str, Any], steered: Sequence[str] = ()) -> Path:
     """Writes longhaul.yaml, with one section per line (JSON values are YAML), and its allowlist.
 
-    `LONGHAUL_ENGINE` is the engine of a file that names none. The cache of an end of a pair lies below `folder`,
+    `LONGHAUL_ENGINE` is the engine of a file that names none, which has the default of Longhaul otherwise. The cache of an end of a pair lies below `folder`,
     unless `config` says something else. A section that is None is left out.
     """
     if config.get("role") in ("remote", "ground") and "cache" not in config:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import os
 import re
 import shutil
 import ssl
@@ -19,7 +18,7 @@ from harness.host.waiting import wait_for
 from harness.net.authority import Authority
 
 from .desk import ANSWER, WWW, Desk
-from .pep import Pep
+from .pep import IS_NATIVE, Pep
 
 OWN = "pep.example.org"
 END = b"nothing to see here</p>\n"
@@ -122,7 +121,6 @@ class _OwnName(http.client.HTTPSConnection):
         self.sock = self._trust.wrap_socket(self.sock, server_hostname=OWN)
 
 
-IS_NATIVE = os.environ.get("LONGHAUL_ENGINE") == "native"
 MODULE = "longhaul_filters.so" if IS_NATIVE else "url_rewrite.wasm"
 """The module that the box replaces."""
 

@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use longhaul_config::EngineWish;
+use longhaul_config::{EngineWish, Settings};
+use longhaul_derive::Derived;
 use longhaul_render::NativeModule;
 use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
 
 /// The parts of native filters on this machine.
 #[derive(Debug, Clone)]
@@ -21,6 +23,8 @@ pub(crate) struct NativePlace {
     pub(crate) module: Result<PathBuf, String>,
     /// The Envoy that is to load it. None: another machine's, which is not asked.
     pub(crate) envoy: Option<PathBuf>,
+    /// The folder from which Envoy loads its copy. None: not known. Its file system may forbid programs (`noexec`).
+    pub(crate) copies: Option<PathBuf>,
     /// The socket for filters' own requests. None: its path is too long.
     pub(crate) calls: Option<PathBuf>,
     /// The reason why wasm runs until the next start, whatever the file says.
@@ -53,7 +57,11 @@ impl Engine {
     ///
     /// # Errors
     /// The file says `native`, and that engine cannot run.
-    pub(crate) fn choose(wish: EngineWish, place: &NativePlace) -> Result<Self, NoNative> {
+    pub(crate) fn choose(settings: &Settings, derived: &Derived, place: &NativePlace) -> Result<Self, NoNative> {
+        Self::for_wish(settings.engine, hindrance(settings, derived), place)
+    }
+
+    fn for_wish(wish: EngineWish, hindrance: Option<&str>, place: &NativePlace) -> Result<Self, NoNative> {
         let wasm = |why: String| Self { native: None, why };
         match (wish, &place.barred) {
             (EngineWish::Wasm, _) => Ok(wasm("set by `engine`".to_owned())),
@@ -62,12 +70,26 @@ impl Engine {
                 let native = Some(offered(place).map_err(NoNative)?);
                 Ok(Self { native, why: "set by `engine`".to_owned() })
             }
+            (EngineWish::Auto, None) if place.envoy.is_none() => {
+                Ok(wasm("no Envoy is known here that loads the module".to_owned()))
+            }
+            (EngineWish::Auto, None) if let Some(why) = hindrance => Ok(wasm(why.to_owned())),
             (EngineWish::Auto, None) => Ok(match offered(place) {
                 Ok(native) => Self { native: Some(native), why: "this Envoy loads the module".to_owned() },
                 Err(why) => wasm(why),
             }),
         }
     }
+}
+
+/// Returns the reason why `auto` chooses wasm for these settings.
+///
+/// Requests of native filters leave by whichever worker takes them. The ground knows the flight of a page in the worker that
+/// has the page, so the slots of a remote must take the pipe of that worker.
+fn hindrance(settings: &Settings, derived: &Derived) -> Option<&'static str> {
+    let bundles = settings.role.stands_beside_clients() && settings.page.bundle;
+    (bundles && derived.capacity.workers.value > 1)
+        .then_some("with several workers, native filters of a remote get some objects of a page too late")
 }
 
 /// Returns the module if this machine's Envoy loads it, or the reason why not.
@@ -77,7 +99,7 @@ fn offered(place: &NativePlace) -> Result<NativeModule, String> {
     let bytes = fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let sha256 = hex::encode(Sha256::digest(&bytes));
     if let Some(envoy) = &place.envoy {
-        proved(envoy, &path, &sha256)?;
+        proved(envoy, &path, place.copies.as_deref(), &sha256)?;
     }
     Ok(NativeModule { path, sha256, calls })
 }
@@ -85,13 +107,26 @@ fn offered(place: &NativePlace) -> Result<NativeModule, String> {
 /// The outcome for each module that Envoy was asked to load, by its hash.
 static PROVED: Mutex<BTreeMap<String, Result<(), String>>> = Mutex::new(BTreeMap::new());
 
-fn proved(envoy: &Path, module: &Path, sha256: &str) -> Result<(), String> {
+fn proved(envoy: &Path, module: &Path, copies: Option<&Path>, sha256: &str) -> Result<(), String> {
     let known = PROVED.lock().unwrap_or_else(PoisonError::into_inner).get(sha256).cloned();
     known.unwrap_or_else(|| {
-        let outcome = load(envoy, module);
+        let outcome = match copies {
+            Some(folder) => copied(module, folder).and_then(|copy| load(envoy, copy.path())),
+            None => load(envoy, module),
+        };
         PROVED.lock().unwrap_or_else(PoisonError::into_inner).insert(sha256.to_owned(), outcome.clone());
         outcome
     })
+}
+
+/// Copies the module to where Envoy will load it. The copy goes with the value.
+fn copied(module: &Path, folder: &Path) -> Result<NamedTempFile, String> {
+    let copy = || -> io::Result<_> {
+        let copy = tempfile::Builder::new().prefix("longhaul-").suffix(".so").tempfile_in(folder)?;
+        fs::copy(module, copy.path())?;
+        Ok(copy)
+    };
+    copy().map_err(|error| format!("cannot copy {} to {}: {error}", module.display(), folder.display()))
 }
 
 /// Makes Envoy load the module in a process that serves nobody. The smallest filter needs no other part of a configuration.
@@ -184,22 +219,31 @@ mod tests {
         let nothing = NativePlace {
             module: Err("the module is nowhere".to_owned()),
             envoy: None,
+            copies: None,
             calls: Some("/run/calls.sock".into()),
             barred: None,
         };
-        assert_eq!(Engine::choose(EngineWish::Wasm, &nothing).unwrap().name(), "wasm");
-        let auto = Engine::choose(EngineWish::Auto, &nothing).unwrap();
+        assert_eq!(Engine::for_wish(EngineWish::Wasm, None, &nothing).unwrap().name(), "wasm");
+        let auto = Engine::for_wish(EngineWish::Auto, None, &nothing).unwrap();
+        assert_eq!((auto.name(), auto.why.contains("no Envoy")), ("wasm", true));
+        let unbuilt = NativePlace { envoy: Some("/bin/false".into()), ..nothing.clone() };
+        let auto = Engine::for_wish(EngineWish::Auto, None, &unbuilt).unwrap();
         assert_eq!((auto.name(), auto.why.contains("nowhere")), ("wasm", true));
-        assert!(Engine::choose(EngineWish::Native, &nothing).is_err());
+        assert!(Engine::for_wish(EngineWish::Native, None, &nothing).is_err());
 
         let folder = tempfile::tempdir().unwrap();
         let module = folder.path().join("longhaul_filters.so");
         fs::write(&module, "x").unwrap();
         let place = NativePlace { module: Ok(module), ..nothing };
-        assert_eq!(Engine::choose(EngineWish::Auto, &place).unwrap().name(), "native");
-        assert_eq!(Engine::choose(EngineWish::Native, &place).unwrap().name(), "native");
+        assert_eq!(Engine::for_wish(EngineWish::Auto, None, &place).unwrap().name(), "wasm");
+        assert_eq!(Engine::for_wish(EngineWish::Native, None, &place).unwrap().name(), "native");
+        let several = Engine::for_wish(EngineWish::Auto, Some("several"), &unbuilt).unwrap();
+        assert_eq!((several.name(), several.why.as_str()), ("wasm", "several"));
+        let refuses = NativePlace { envoy: Some("/bin/false".into()), ..place.clone() };
+        let auto = Engine::for_wish(EngineWish::Auto, None, &refuses).unwrap();
+        assert_eq!((auto.name(), auto.why.contains("does not load the module")), ("wasm", true));
         let barred = NativePlace { barred: Some("Envoy died".to_owned()), ..place };
-        let engine = Engine::choose(EngineWish::Native, &barred).unwrap();
+        let engine = Engine::for_wish(EngineWish::Native, None, &barred).unwrap();
         assert_eq!((engine.name(), engine.why.as_str()), ("wasm", "Envoy died"));
     }
 }

@@ -109,8 +109,8 @@ impl Generation {
         // Hashed before use, so that a file that changes meanwhile differs later and is read again.
         let inputs =
             Inputs::of(&settings, &read, machine.filters.values().chain(&machine.native.module).map(PathBuf::as_path));
-        let engine = Engine::choose(settings.engine, &machine.native)?;
         let derived = derive(&settings, &HostFacts::of_this_machine());
+        let engine = Engine::choose(&settings, &derived, &machine.native)?;
         let artifacts = Artifacts {
             root: machine.root.clone(),
             state: machine.kept.clone(),
@@ -172,7 +172,7 @@ impl Generation {
 
     /// Says which engine runs the filters, if it is not the usual one.
     pub(super) fn say_engine(&self) {
-        if self.settings.engine != EngineWish::Wasm {
+        if self.settings.engine != EngineWish::Auto || !self.is_native() {
             say(Level::Info, &format!("{} filters: {}", self.engine.name(), self.engine.why));
         }
     }
@@ -229,7 +229,7 @@ mod tests {
             dns_metrics: None,
             told: None,
             filters: FilterPaths::new(),
-            native: NativePlace { module: Err(String::new()), envoy: None, calls: None, barred: None },
+            native: NativePlace { module: Err(String::new()), envoy: None, copies: None, calls: None, barred: None },
             dns_ready: socket,
             resolver: socket,
             near: NearSockets::CUSTOMARY,

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use longhaul_config::{Cache, Loaded, Settings, reaches};
-use longhaul_derive::{CongestionControl, CongestionControls, Derived, HostFacts};
+use longhaul_derive::{CongestionControl, CongestionControls, Derived, HostFacts, derive};
 use longhaul_observe::report::{RunReport, find};
 use longhaul_render::host::{Machine, lost_queue, wide_device};
 use longhaul_render::{NearSockets, ProgramSockets, Weighing};
@@ -143,7 +143,7 @@ fn run_of(file: &Path, state: Option<&Path>) -> Option<RunReport> {
 
 fn native_here() -> NativePlace {
     let envoy = locate(&Overridden::default()).ok().map(|located| located.envoy);
-    locate::native_place(envoy, Path::new("/"))
+    NativePlace { copies: None, ..locate::native_place(envoy, Path::new("/")) }
 }
 
 /// Returns the engine that a run of these settings would have, and why.
@@ -151,7 +151,8 @@ fn native_here() -> NativePlace {
 /// # Errors
 /// The native engine cannot run, in the words of `run`.
 pub(crate) fn engine_here(settings: &Settings) -> Result<Engine, RunError> {
-    Engine::choose(settings.engine, &native_here()).map_err(|error| RunError::Generate(error.into()))
+    let derived = derive(settings, &HostFacts::of_this_machine());
+    Engine::choose(settings, &derived, &native_here()).map_err(|error| RunError::Generate(error.into()))
 }
 
 /// Renders everything without writing it, and counts the files that Envoy would watch.

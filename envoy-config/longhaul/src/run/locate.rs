@@ -174,7 +174,8 @@ pub(crate) fn native_place(envoy: Option<PathBuf>, folder: &Path) -> NativePlace
         variable: "LONGHAUL_NATIVE_FILTERS".to_owned(),
     };
     let module = find(&lookup, None).map_err(|error| error.to_string());
-    NativePlace { module, envoy, calls: NativeModule::calls_below(folder), barred: None }
+    let copies = envoy.as_ref().map(|_| folder.to_owned()).filter(|folder| folder.is_dir());
+    NativePlace { module, envoy, copies, calls: NativeModule::calls_below(folder), barred: None }
 }
 
 fn find(wanted: &Lookup, flag: Option<&Path>) -> Result<PathBuf, LocateError> {

@@ -22,17 +22,18 @@ const HOST: &str = "www.test:8081";
 const BROWSER: &str = "gzip, deflate, br, zstd";
 
 /// Every filter that can change a body, with the place of its test.
-const CHANGERS: [(&str, &str); 7] = [
+const CHANGERS: [(&str, &str); 8] = [
     ("compressor_br", "this file"),
     ("compressor_gzip", "this file"),
     ("compress_stored", "this file"),
     ("gzip_to_br", "this file"),
     ("url-rewrite", "this file"),
     ("bundling", "integration/e2e/test_pair_encoding.py, test_deltas.py"),
+    ("object-reader", "integration/e2e/test_object_reader.py: stored responses, as the cache stores them"),
     ("longhaul-images", "integration/e2e/test_images.py: a program behind the cluster images"),
 ];
 
-/// Filters in WebAssembly and Lua that read and change headers alone.
+/// Filters of Longhaul's and in Lua that read and change headers alone.
 const OF_HEADERS: [&str; 6] =
     ["changed", "guard", "header-compression", "header-compression-direct", "name-budget", "upgrade_end"];
 
@@ -215,7 +216,7 @@ fn every_filter_that_changes_bodies_is_in_the_table() {
     }
 }
 
-/// Returns the names of the HTTP filters that may change a body: compressors, decompressors, and WebAssembly.
+/// Returns the names of the HTTP filters that may change a body: compressors, decompressors, and Longhaul's own.
 fn changing_filters(listeners: &str) -> BTreeSet<String> {
     let marks = ["http.compressor.v3", "http.decompressor.v3", "config_discovery:", "http.wasm.v3", "ext_proc", "lua"];
     let mut found = BTreeSet::new();

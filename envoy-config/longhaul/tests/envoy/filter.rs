@@ -6,7 +6,7 @@ use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use crate::support::config::{Config, HTTP, is_native, module};
+use crate::support::config::{Config, HTTP, module};
 use crate::support::dns::Dns;
 use crate::support::envoy::{Envoy, PATIENCE};
 use crate::support::eventually;
@@ -37,6 +37,11 @@ struct World {
 impl World {
     fn new() -> Option<Self> {
         Self::with("rewrite: { target: http }\n")
+    }
+
+    fn with_wasm() -> Option<Self> {
+        let world = Self::new()?;
+        Some(Self { config: world.config.with_wasm(), ..world })
     }
 
     fn with(more: &str) -> Option<Self> {
@@ -164,10 +169,7 @@ fn another_configuration_is_applied_while_pages_stream_and_the_listeners_stay_as
 
 #[test]
 fn a_filter_that_is_none_is_refused_and_the_old_one_goes_on() {
-    if is_native() {
-        return;
-    }
-    let Some(mut world) = World::new() else { return };
+    let Some(mut world) = World::with_wasm() else { return };
     let Some(envoy) = Envoy::start(&world.config) else { return };
     let good = world.config.url_rewrite.clone().unwrap();
     let broken = world.config.path("broken.wasm");
@@ -181,10 +183,7 @@ fn a_filter_that_is_none_is_refused_and_the_old_one_goes_on() {
 
 #[test]
 fn a_host_call_that_is_not_on_the_list_is_refused() {
-    if is_native() {
-        return;
-    }
-    let Some(world) = World::new() else { return };
+    let Some(world) = World::with_wasm() else { return };
     let Some(envoy) = Envoy::start(&world.config) else { return };
     world.page();
     assert!(!envoy.log().contains("restricted proxy-wasm capability"), "{}", envoy.log());
@@ -200,10 +199,7 @@ fn a_host_call_that_is_not_on_the_list_is_refused() {
 
 #[test]
 fn a_new_filter_is_another_file_and_a_known_one_is_not_copied_again() {
-    if is_native() {
-        return;
-    }
-    let Some(world) = World::new() else { return };
+    let Some(world) = World::with_wasm() else { return };
     let tree = world.config.render();
     let configured = tree.get("ecds/url-rewrite.yaml").unwrap();
     let place = tree.modules.iter().map(|module| &module.to).find(|to| configured.contains(to.as_str())).unwrap();

@@ -262,7 +262,7 @@ fn every_kind_is_valid() {
 fn listeners(config: &Config) -> usize {
     let tree = config.render();
     let count = tree.get("lds.yaml").unwrap_or_default().matches("envoy.config.listener.v3.Listener\n").count();
-    assert!((4..=9).contains(&count), "{count} listeners");
+    assert!((4..=10).contains(&count), "{count} listeners");
     count
 }
 

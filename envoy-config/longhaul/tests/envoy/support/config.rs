@@ -28,6 +28,7 @@ pub(crate) struct Config {
     pub(crate) name_budget: Option<WasmModule>,
     pub(crate) trusted_ca: PathBuf,
     pub(crate) local_addresses: Vec<IpAddr>,
+    pub(crate) is_native: bool,
 }
 
 impl Config {
@@ -57,6 +58,7 @@ impl Config {
             name_budget: built("LONGHAUL_NAME_BUDGET", "name_budget.wasm"),
             trusted_ca: PathBuf::from(Artifacts::DEBIAN_CA_BUNDLE),
             local_addresses: Vec::new(),
+            is_native: env::var_os("LONGHAUL_ENGINE").is_none_or(|engine| engine != "wasm"),
         }
     }
 
@@ -94,12 +96,17 @@ impl Config {
         render_yaml(&self.yaml, self.folder.path(), &self.artifacts())
     }
 
-    /// The native module, if these tests run with it: `LONGHAUL_ENGINE=native`.
+    /// Has wasm modules, whichever engine the other tests have.
+    pub(crate) fn with_wasm(mut self) -> Self {
+        self.is_native = false;
+        self
+    }
+
+    /// The native module, unless these tests run with wasm: `LONGHAUL_ENGINE=wasm`.
     fn native(&self) -> Option<NativeModule> {
-        is_native().then(|| {
-            let WasmModule { path, sha256 } = built("LONGHAUL_NATIVE_FILTERS", "longhaul_filters.so").unwrap();
-            NativeModule { path, sha256, calls: NativeModule::calls_below(self.folder.path()).unwrap() }
-        })
+        let WasmModule { path, sha256 } =
+            built("LONGHAUL_NATIVE_FILTERS", "longhaul_filters.so").filter(|_| self.is_native)?;
+        Some(NativeModule { path, sha256, calls: NativeModule::calls_below(self.folder.path()).unwrap() })
     }
 
     pub(crate) fn artifacts(&self) -> Artifacts {
@@ -151,11 +158,6 @@ fn with_cache(yaml: &str, folder: &Path) -> String {
 
 fn url_rewrite() -> Option<WasmModule> {
     built("LONGHAUL_URL_REWRITE", "url_rewrite.wasm")
-}
-
-/// True if these tests run with the native engine. Those about wasm modules then have nothing to test.
-pub(crate) fn is_native() -> bool {
-    env::var_os("LONGHAUL_ENGINE").is_some_and(|engine| engine == "native")
 }
 
 /// A filter that every box has. None if it is not built.
