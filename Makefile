@@ -50,7 +50,7 @@ OCI_VERSION := 0.21.9
 OCI_REGISTRY := target/tools/registry-$(OCI_VERSION)
 CRANE := target/tools/crane-$(OCI_VERSION)
 # Folders and files that ruff and pyrefly check. Scripts without a suffix are named.
-PYTHON_CODE := integration coredns-plugin filters deploy $(addprefix tools/,links prose structure) integration/results/goals integration/results/readme
+PYTHON_CODE := integration coredns-plugin filters deploy $(addprefix tools/,links prose structure) integration/results/goals integration/results/pictures integration/results/readme
 GO_MODULES := coredns-plugin integration/origins
 GO_BUILD = env CGO_ENABLED=0 go build -C $(1) -trimpath -buildvcs=false -ldflags '-s -w'
 QUIET := $(if $(V),,--quiet)
@@ -256,6 +256,7 @@ lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all 
 	$(VENV_TEST)/bin/python tools/prose
 	$(VENV_TEST)/bin/python integration/results/readme --check
 	$(VENV_TEST)/bin/python integration/results/goals --check
+	$(VENV_TEST)/bin/python integration/results/pictures --check
 	$(VENV_TEST)/bin/python tools/links
 	$(VENV_TEST)/bin/python tools/structure
 
@@ -373,11 +374,16 @@ results: build $(VENV_TEST)/.ready ## (root) table and film strip of README.md, 
 	cd integration && ../$(VENV_TEST)/bin/python -m experiments.front_page "$(NOTE)"
 	$(VENV_TEST)/bin/python integration/demo/demo.py --quick --publish
 	$(PYTHON) integration/results/readme
+	$(PYTHON) integration/results/pictures
 
 .PHONY: goals
 goals: $(VENV_TEST)/.ready ## keeps the figures of the last benches and experiments, and lists every goal in integration/results/GOALS.md
 	$(VENV_TEST)/bin/python integration/results/goals
 	$(VENV_TEST)/bin/python integration/results/readme
+
+.PHONY: pictures
+pictures: ## draws the pictures of the guide from the files that say what they show
+	@$(PYTHON) integration/results/pictures
 
 .PHONY: soak
 soak: TIME := 3600

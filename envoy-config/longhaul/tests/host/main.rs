@@ -8,8 +8,11 @@ mod queue;
 
 use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::{env, fs, thread};
+
+use snapbox::{Assert, Data};
 
 const CONFIG: &str = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\n\
                       proxy: { addresses: [198.51.100.12] }\n\
@@ -19,6 +22,11 @@ const CONFIG: &str = "link: { rtt: 600ms, down: 20mbit, up: 5mbit }\n\
 /// The commands that print the state of the host, to compare it.
 const STATE: &str = "ip -4 route show dev lan0; ip -6 route show dev lan0; ip -4 rule show; ip -6 rule show; nft list ruleset; \
                      cat /proc/sys/net/ipv4/tcp_wmem /proc/sys/net/ipv4/tcp_rmem /proc/sys/net/ipv4/tcp_slow_start_after_idle /proc/sys/net/ipv4/ip_forward; echo =====";
+
+/// Makes the pair of the quick start, and prints the packet rules of its ship.
+const SHIP: &str = "$program pair init ship 198.51.100.40:8443 --rtt 600ms --down 20mbit --up 5mbit --clients 192.0.2.1 \
+                    --resolver 203.0.113.53 > init.txt; $program host pair/ship/longhaul.yaml --clients lan0 \
+                    --record \"$record\" > rules.sh 2> warnings; sed -n '/^table inet longhaul {/,/^}/p' rules.sh";
 
 fn skip(reason: &str) {
     let test = thread::current().name().unwrap_or("a test").to_owned();
@@ -549,4 +557,12 @@ fn apply_warns_of_rules_that_drop_or_take_packets_of_clients() {
     let open = foreign.replace("policy drop", "policy accept");
     let Some(text) = on_a_host(CONFIG, &format!("{open}longhaul --apply 2>&1")) else { return };
     assert!(!text.contains("warning: the chain"), "{text}");
+}
+
+/// A picture of the guide shows these rules. `SNAPSHOTS=overwrite` writes them again, and `make pictures` the picture.
+#[test]
+fn the_rules_of_a_ship_are_those_that_the_guide_draws() {
+    let Some(text) = on_a_host(CONFIG, SHIP) else { return };
+    let kept = Data::read_from(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/host/ship.nft"), None);
+    Assert::new().action_env("SNAPSHOTS").eq(text, kept.raw());
 }

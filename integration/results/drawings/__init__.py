@@ -1,0 +1,1 @@
+"""The pictures of the guide, each from the files that say what it shows."""
