@@ -98,3 +98,43 @@ def strip_block(results: dict) -> str:
         f"{one['way'][0].lower()}{one['way'][1:]} {one['load_ms'] / 1000:.1f} s" for one in results["shown"]
     )
     return f"![Film strip of a {results['page']} that loads over a satellite: {ways}]({results['picture']})"
+
+
+def heavy(rows: list[dict], link: str) -> dict[str, dict]:
+    """The rows of the heavy page on a link, by schemes."""
+    return {row["scheme"]: row for row in rows if (row["link"], row["page"]) == (link, SHORT_PAGE)}
+
+
+def gain_block(results: dict) -> str:
+    """The gain of a pair and of one box on the geostationary link, over https."""
+    row = heavy(results["rows"], "geo")["https"]
+    first, second, one_box = (cell(row, way) for way in ("pair_first", "pair_second", "edge"))
+    return (
+        f"Over an emulated geostationary link, a pair loads the median home page over https in {first} of the\n"
+        f"time without Longhaul. From the second day on, it knows the names of the page, and takes {second}. "
+        f"One box takes {one_box}."
+    )
+
+
+def fast_links_block(results: dict) -> str:
+    """The part of the direct time that a pair takes on links where it gains little."""
+    lines = ["| link | https direct | a pair | http direct | a pair |", "|---|---|---|---|---|"]
+    for link in ("rural-lte", "leo"):
+        rows = heavy(results["rows"], link)
+        cells = [text for one in SCHEMES for text in (direct(rows[one]), span(rows[one]))]
+        lines.append(f"| {rows['http']['link_words']}, {rows['http']['rtt_ms']:g} ms | {' | '.join(cells)} |")
+    return "\n".join(
+        [*lines, "", "Parts of the direct time, on the second day and on a first visit, for the median home page."]
+    )
+
+
+def span(row: dict) -> str:
+    """The parts of the direct time that a pair takes on its two days."""
+    low, high = sorted((row["pair_first_ms"], row["pair_second_ms"]))
+    return f"{low / row['direct_ms']:.2f} to {high / row['direct_ms']:.2f}"
+
+
+def box_on_lte_block(results: dict) -> str:
+    """The part of the direct time that one box takes on LTE, over all pages and schemes."""
+    parts = [row["edge_ms"] / row["direct_ms"] for row in results["rows"] if row["link"] == "rural-lte"]
+    return f"On LTE one box takes {min(parts):.2f} to {max(parts):.2f} of the direct time, so it gains nothing there."

@@ -315,7 +315,7 @@ pub(crate) const KEYS: &[Key] = &[
         "dns.aaaa",
         Words(&["nodata", "pass"]),
         Is("nodata"),
-        "the response to AAAA queries where the proxy has no IPv6 address. `pass`: the truth, so clients with IPv6 bypass the proxy",
+        "the response to AAAA queries where the proxy has no IPv6 address. `pass`: the true response, so clients with IPv6 bypass the proxy",
     ),
     key(
         "dns.https",
@@ -333,7 +333,7 @@ pub(crate) const KEYS: &[Key] = &[
         "dns.canary",
         Boolean,
         Is("true"),
-        "the names by which Firefox and Apple's private relay look for a network with its own DNS get no data, so browsers keep using this server. `false`: they get the truth",
+        "the names by which Firefox and Apple's private relay look for a network with its own DNS get no data, so browsers keep using this server. `false`: they get the true response",
     ),
     key(
         "dns.encrypted",
@@ -367,7 +367,7 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key("dns.reload", Form("a time, `off`"), Is("5s"), "how often the DNS server looks for changed lists"),
     key("dns.health", Boolean, Is("true"), "steering stops while the proxy does not respond"),
-    key("dns.bypass", Form("list of ranges"), Is("[]"), "clients that always get the truth"),
+    key("dns.bypass", Form("list of ranges"), Is("[]"), "clients that always get the true response"),
     key(
         "cache.dir",
         Form("a folder"),
