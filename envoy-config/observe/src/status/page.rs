@@ -112,6 +112,7 @@ mod tests {
     use super::super::path;
     use super::super::tests::{compared, healthy, hostile, measured};
     use super::*;
+    use crate::endpoint::Endpoint;
     use crate::report::{ProblemKind, ProblemRecord};
     use crate::why::{Measured, Way, explain};
 
@@ -132,8 +133,11 @@ mod tests {
         let mut status = healthy("edge");
         status.listen.http = serde_json::from_str(r#"["0.0.0.0:80","[::]:80"]"#).unwrap();
         status.listen.status = Some("127.0.0.1:9900".parse().unwrap());
+        status.listen.admin = Endpoint::Unix("@longhaul/admin".into());
+        status.listen.dns_metrics = Some(Endpoint::Unix("@longhaul/names".into()));
         let page = html(&status).unwrap();
         assert!(page.contains(">0.0.0.0:80, [::]:80</td>") && page.contains(">127.0.0.1:9900</td>"), "{page}");
+        assert!(!page.contains("@longhaul"), "sockets between the programs are not of the operator's: {page}");
     }
 
     #[test]

@@ -25,6 +25,8 @@ mod limits;
 mod measured;
 mod reading;
 mod sampler;
+#[cfg(test)]
+mod tests;
 mod words;
 
 #[cfg(test)]
