@@ -29,6 +29,7 @@ VENV_ENVOY := target/venv-envoy
 VENV_TEST := target/venv-test
 VENV_KUBERNETES := target/venv-kubernetes
 VENV_RECIPES := target/venv-recipes
+VENV_CLIENTS := target/venv-clients
 WASM_DIR := target/wasm32-wasip1/release
 FILTER_PACKAGES := $(FILTERS:%=-p %-filter)
 # The first podman with all keys of the quadlet is of this series.
@@ -113,6 +114,11 @@ $(VENV_TEST)/.ready: integration/requirements.txt | need-run
 
 $(VENV_RECIPES)/.ready: integration/recipes-requirements.txt | need-run
 	@$(STEP) "Downloading Ansible and podman-compose" "20 s, 15 MB" tools/venv $(VENV_RECIPES) $<
+	@touch $@
+
+# A library of XMPP clients, for `make bench ONLY=groups`.
+$(VENV_CLIENTS)/.ready: integration/clients-requirements.txt | need-run
+	@$(STEP) "Downloading slixmpp" "10 s, 3 MB" tools/venv $(VENV_CLIENTS) $<
 	@touch $@
 
 # podman's generator of units, which Debian 12 lacks.
@@ -304,8 +310,14 @@ test-long: build $(VENV_TEST)/.ready test-start ## (root) outages of up to 40 s 
 	cd integration && LONGHAUL_LONG_TESTS=1 ../$(VENV_TEST)/bin/python -m pytest clients demo e2e fresh hostile -m long
 
 .PHONY: test-recipes
-test-recipes: build $(VENV_TEST)/.ready $(VENV_RECIPES)/.ready $(QUADLET) test-start ## (root) boxes installed by apt, Ansible, compose and quadlet (5 minutes); needs podman and runc
-	cd integration && LONGHAUL_RECIPES=1 ../$(VENV_TEST)/bin/python -m pytest -m recipes e2e/test_recipes.py
+test-recipes: build $(VENV_TEST)/.ready $(VENV_RECIPES)/.ready $(QUADLET) test-start ## (root) boxes installed by apt, Ansible, compose and quadlet, and the rpm by rpm (5 minutes); needs podman, runc and rpm
+	cd integration && LONGHAUL_RECIPES=1 ../$(VENV_TEST)/bin/python -m pytest -m recipes e2e/test_recipes.py e2e/test_rpm.py
+
+# The package for arm64 is built here: everything in Rust and Go once more, by Debian's gcc-aarch64-linux-gnu.
+.PHONY: test-arm64
+test-arm64: build $(VENV_TEST)/.ready test-start ## (root) the package for arm64, installed on a Debian for arm64 under qemu-user-static; builds it first (8 minutes)
+	@$(PYTHON) deploy/package --dist $(DIST) --arches arm64
+	cd integration && LONGHAUL_ARM64=1 ../$(VENV_TEST)/bin/python -m pytest -m arm64 e2e/test_arm64.py
 
 # Both ends of a pair may be upgraded in any order. The other version is built once, in a copy of its sources.
 MIXED := target/mixed/$(FROM)
@@ -361,7 +373,7 @@ fidelity: build $(VENV_TEST)/.ready ## (root) saved pages and pages of our own i
 # ------------------------------------------------------------------------------------------------ measure and harden
 
 .PHONY: bench
-bench: build $(VENV_TEST)/.ready $(SSIMULACRA2) ## benchmarks beside peers; ONLY=name for one of them, ARGS=... for what it takes
+bench: build $(VENV_TEST)/.ready $(VENV_CLIENTS)/.ready $(SSIMULACRA2) ## benchmarks beside peers; ONLY=name for one of them, ARGS=... for what it takes
 	@exec $(VENV_TEST)/bin/python integration/bench/run.py $(ONLY) $(if $(ARGS),-- $(ARGS))
 
 .PHONY: experiments

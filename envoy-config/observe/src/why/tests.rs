@@ -15,7 +15,7 @@ const ROUND_TRIP_US: u32 = 600_000;
 /// The pause of `longhaul run` between two looks at the connections.
 const STEP: Duration = Duration::from_secs(4);
 
-/// What a minute brings: the bytes to clients, and the median times of a query, a connection and a first byte.
+/// A minute: the bytes to clients, and the median times of a query, a connection and a first byte.
 #[derive(Clone, Copy)]
 struct Day {
     bytes: u64,
@@ -62,7 +62,7 @@ fn connection(last: u8, day: Day, segments: u32) -> Connection {
     }
 }
 
-/// What a box with `role` explains after a minute of `day`, with `ends` at the other end of the link.
+/// Returns the explanation of a box with `role` after a minute of `day`, with `ends` at the other end of the link.
 fn explained(role: &str, ends: u8, day: Day) -> Why {
     let is_alone = role == "edge";
     let mut sampler = Sampler::new(is_alone);
