@@ -1,4 +1,5 @@
-"""TCP ports beside the web on a geostationary link, directly and by a pair: first bytes, a download, and faults.
+"""TCP ports beside the web on a geostationary link, directly and by a pair: first bytes, a download, clients of ssh,
+mail, chat and a VPN, and faults.
 
 The server of the download uses CUBIC. A connection is cut if it does not end as it does directly.
 """
@@ -40,7 +41,7 @@ TARGETS = [
 TRIES, QUICK_TRIES = 7, 3
 DOWNLOAD, QUICK_DOWNLOAD = 30_000_000, 5_000_000
 DOWNLOADS = 3
-FILE = 1_000_000
+FILE, SMALL = 1_000_000, 1000
 IDLE_S, QUICK_IDLE_S = 1300, 5
 """Longer than the idle timeout of clients' connections on this link."""
 OUTAGE_S, QUICK_OUTAGE_S = 40, 3
@@ -56,6 +57,7 @@ def measure(folder: Path, *, quick: bool) -> tuple[Figures, Any]:
         with other_ports_bed(home, way, congestion="cubic") as bed:
             tries, size = (QUICK_TRIES, QUICK_DOWNLOAD) if quick else (TRIES, DOWNLOAD)
             seen[way] = first_bytes(bed, tries) | {"download": download_s(bed, 1 if quick else DOWNLOADS, size)}
+            seen[way] |= clients(bed)
             seen[way]["cut"] = count(lives(bed, quick=quick))
             rtt_s = bed.tunnels.rtt_s
             if way == "pair":
@@ -63,17 +65,19 @@ def measure(folder: Path, *, quick: bool) -> tuple[Figures, Any]:
     direct, pair = seen["direct"], seen["pair"]
     saved = {kind: (direct[kind] - pair[kind]) / rtt_s for kind in ("ssh", "imap", "smtp")}
     without = set(direct["cut"].wrong)
+    times = {kind: direct[kind] / pair[kind] for kind in ("chat", "vpn_handshake", "vpn_request", "vpn_download")}
     figures: Figures = {
         "tunnel_first_byte_rtts_saved": min(saved.values()),
         **{f"first_byte_rtts_saved_{kind}": value for kind, value in saved.items()},
         "single_download_vs_direct": direct["download"] / pair["download"],
+        **{f"{kind}_speed_vs_direct": value for kind, value in times.items()},
         "forbidden_connections": forbidden.value,
         "cut_connections": pair["cut"].value,
         "cut_connections_direct": direct["cut"].value,
     }
     print("\n".join(f"{name:<40} {value:.3g}" for name, value in figures.items()), flush=True)
     details = {
-        "seconds": {way: {kind: one[kind] for kind in (*saved, "download")} for way, one in seen.items()},
+        "seconds": {way: {kind: one[kind] for kind in (*saved, *times, "download")} for way, one in seen.items()},
         "forbidden": {"of": forbidden.of, "wrong": forbidden.wrong},
         "cut": {"of": pair["cut"].of, "wrong": pair["cut"].wrong, "without Longhaul": sorted(without)},
     }
@@ -85,6 +89,13 @@ def first_bytes(bed: OtherPortsBed, tries: int) -> dict[str, float]:
     mail = {do: [bed.tunnels.finish(bed.mail(do))["greeted"] for _ in range(tries)] for do in ("imap", "smtp")}
     ssh = [bed.tunnels.ask(do="banner", address=SSH, port=22)["seconds"] for _ in range(tries)]
     return {kind: statistics.median(times) for kind, times in (mail | {"ssh": ssh}).items()}
+
+
+def clients(bed: OtherPortsBed) -> dict[str, float]:
+    """Returns the seconds of a session of XMPP with a message there and back, and of the steps of a VPN."""
+    chat = bed.tunnels.finish(bed.chat())
+    steps = tunnelled(bed)
+    return {"chat": chat["seconds"]} | {f"vpn_{step.removesuffix('_s')}": seconds for step, seconds in steps.items()}
 
 
 def download_s(bed: OtherPortsBed, loads: int, size: int) -> float:
@@ -148,14 +159,23 @@ def programs(bed: OtherPortsBed) -> Iterator[tuple[str, str]]:
     for do, session in mail.items():
         seen = bed.tunnels.finish(session)
         yield do, "" if seen["right"] else str(seen)
+    chat = bed.tunnels.finish(bed.chat())
+    yield "XMPP", "" if chat["right"] else str(chat)
+    yield "a VPN over TCP", problem(lambda: tunnelled(bed)["download_s"])
     if bed.tunnels.pair:
         yield "IPv6", problem(lambda: bed.banner_s(FREE, SPEAKS_FIRST_IPV6))
+
+
+def tunnelled(bed: OtherPortsBed) -> dict[str, float]:
+    """Opens a VPN, and loads a small and a large file inside. Returns the seconds of each."""
+    with bed.vpn(SMALL, FILE) as vpn:
+        return {"handshake_s": vpn.handshake_s, "request_s": vpn.get(SMALL), "download_s": vpn.get(FILE)}
 
 
 def problem(connect: Callable[[], float]) -> str:
     """Returns the problem of a connection, or nothing."""
     try:
         connect()
-    except (AssertionError, subprocess.SubprocessError, ValueError) as error:
+    except (AssertionError, RuntimeError, TimeoutError, subprocess.SubprocessError, ValueError) as error:
         return repr(error)[:200]
     return ""

@@ -117,6 +117,10 @@ BENCHES = {
         "which objects of saved pages bundling sends, beside what Chromium requests",
         "integration/bench", "bundling.py", (sys.executable, "bundling.py"),
     ),
+    "groups-day": Bench(
+        "(root) a day of mixed users in groups: shares, sums, and what a user beyond the quota sees",
+        "integration/bench", "groups_day.py", (sys.executable, "groups_day.py"),
+    ),
     "bytes": Bench(
         "bytes of pages and scripts on the pipe of a pair, beside gzip; smaller images, beside cwebp",
         "integration/bench", "bytes.py", (sys.executable, "bytes.py"),

@@ -1,4 +1,5 @@
-"""A bed for TCP ports beside the web: a pair on a link, servers that speak first, and real clients of ssh and mail.
+"""A bed for TCP ports beside the web: a pair on a link, servers that speak first, and real clients of ssh,
+mail, chat and a VPN.
 
 The remote takes the ports of `listen.tcp: auto`. The ground lists most of them. Servers have further ports, so that
 each way stands beside the others.
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.boxes.pair import PIPE_PORT
-from harness.host.artifacts import built
+from harness.host.artifacts import REPOSITORY, Missing, built
 from harness.host.processes import Child
 from harness.host.waiting import wait_for
 from harness.net.authority import Authority
@@ -27,6 +28,7 @@ from harness.net.topology import CLIENT_DEVICE, LINK_LOCAL_ADDRESS, PRIVATE_ADDR
 from .line import FAR, NEAR_DEVICE, Line
 from .mail_ends import IMAP, SUBMISSION
 from .tunnels import ENDS, SPEAKS_FIRST, TunnelBed, tunnel_bed
+from .vpn import Vpn, vpn
 
 LISTED = (22, 110, IMAP, 465, SUBMISSION, 993, 5222, 5223, 5228)
 """The ports of `auto` that the ground lists."""
@@ -41,7 +43,13 @@ FORBIDDEN = (PRIVATE_ADDRESS, LINK_LOCAL_ADDRESS, "127.0.0.1", FAR, "[::1]", "[f
 """Addresses that no client may reach over the pipe: private ones, and those of the ground. Something listens at the
 first two."""
 SPEAKS_FIRST_IPV6, SERVER_IPV6 = "2001:db8:3::201", "2001:db8:3::200"
-MAIL_ENDS, CONNECTS = (Path(__file__).with_name(name) for name in ("mail_ends.py", "connects.py"))
+CHAT = SSH
+"""The server of XMPP, and of the VPN. Port 5222 of the mail server stays closed."""
+MAIL_ENDS, CHAT_ENDS, CONNECTS = (
+    Path(__file__).with_name(name) for name in ("mail_ends.py", "chat_ends.py", "connects.py")
+)
+CLIENTS_VENV = REPOSITORY / "target" / "venv-clients" / "bin" / "python"
+"""The interpreter with slixmpp."""
 SSH_OPTIONS = (
     "-F", "none", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR",
     "-o", "BatchMode=yes",
@@ -90,6 +98,21 @@ class OtherPortsBed:
         to = self.folder / f"sftp-{size}"
         line = self.clients.inside(["sftp", "-q", *SSH_OPTIONS, f"user@{SSH}:/{size}", to])
         return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE), to
+
+    def chat(self) -> subprocess.Popen[str]:
+        """Starts a session of XMPP. Its result comes from `finish` of the tunnels."""
+        if not CLIENTS_VENV.exists():
+            raise Missing("slixmpp is not installed: make target/venv-clients/.ready")
+        line = self.clients.inside([CLIENTS_VENV, CHAT_ENDS, "ask", json.dumps({"address": CHAT})])
+        return subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
+
+    @contextmanager
+    def vpn(self, *sizes: int) -> Iterator[Vpn]:
+        """Opens a VPN over TCP, with files of these sizes at its far end."""
+        home = self.folder / "vpn"
+        home.mkdir(exist_ok=True)
+        with vpn(home, self.tunnels.line.internet, self.clients, CHAT, list(sizes)) as tunnel:
+            yield tunnel
 
     def led(self) -> int:
         """Returns the connections that the packet rules have led to the remote's listener of other ports."""
@@ -164,6 +187,7 @@ def other_ports_bed(folder: Path, way: str, profile: str = "geo", **sections: An
         programs = {
             "mail": [*python, MAIL_ENDS, "serve", MAIL, key.cert, key.key],
             "ssh": [built("sshd"), f"{SSH}:22"],
+            "chat": [*python, CHAT_ENDS, "serve", CHAT, key.cert, key.key],
             "ipv6": [
                 *python, ENDS, "serve", SERVER_IPV6, SPEAKS_FIRST_IPV6, key.cert, key.key, bed.log,
                 *map(str, served),
