@@ -33,6 +33,14 @@ CONTROL = {
     },
 }
 RPM_PLACES = {"lib/systemd": "usr/lib/systemd", "usr/share/zsh/vendor-completions": "usr/share/zsh/site-functions"}
+FOLDERS = (
+    "etc/longhaul",
+    "usr/lib/longhaul",
+    "usr/share/longhaul",
+    "usr/share/longhaul/dashboards",
+    "usr/share/doc/longhaul",
+)
+"""The folders that belong to the package alone. rpm leaves those that are not listed."""
 DEB_ONLY = ("usr/share/lintian/", "usr/share/doc/longhaul/changelog.gz")
 
 
@@ -68,7 +76,7 @@ def package(packager: str, root: Path, arch: Arch, version: str, out: Path) -> P
             mode = {"mode": path.stat().st_mode & 0o7777}
             contents.append({"src": str(path), "dst": f"/{place}", "file_info": {**owner, **mode}, **kind})
     # The package manager removes the folders that belong to the package alone.
-    for folder in ("etc/longhaul", "usr/lib/longhaul", "usr/share/longhaul", "usr/share/doc/longhaul"):
+    for folder in FOLDERS:
         contents.append({"type": "dir", "dst": f"/{folder}", "file_info": {"mode": 0o755, "mtime": _time()}})
     config = {
         "name": "longhaul", "arch": arch.name, "platform": "linux", "version": version, "version_schema": "none",
