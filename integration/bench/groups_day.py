@@ -47,7 +47,7 @@ def browse(client: int, name: str, seconds: float, *, tls: bool) -> dict[str, An
 
 
 def jobs(part: str, seconds: float) -> list[dict[str, Any]]:
-    """Returns the jobs of the clients in a part of the day. Two users browse all day: one of the bridge, and one of the crew."""
+    """Returns the jobs of the clients in a part of the day. A user of the bridge and one of the crew browse all day."""
     users = [browse(0, f"{part}-bridge", seconds, tls=True), browse(3, f"{part}-crew", seconds, tls=True)]
     greedy = [bulk(1, 2, seconds, 0), bulk(2, 2, seconds, 0, tls=True)]
     both = [bulk(0, 2, seconds, 0), bulk(1, 2, seconds, 0)]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from harness.delivery import quadlet_unit
 from harness.delivery.recipes import RECIPES
 from harness.host.artifacts import REPOSITORY
 
@@ -21,6 +22,11 @@ ROLE = DEPLOY / "ansible" / "roles" / "longhaul"
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_recipe_gives_a_box_that_serves(recipe: str, root_bed: None, folder: Path) -> None:  # noqa: ARG001
     RECIPES[recipe](folder)
+
+
+@pytest.mark.recipes
+def test_the_quadlet_is_a_unit_of_systemd_that_comes_back(root_bed: None, folder: Path) -> None:  # noqa: ARG001
+    quadlet_unit.follow(folder)
 
 
 def compose() -> dict[str, Any]:

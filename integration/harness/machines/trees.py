@@ -30,6 +30,8 @@ class Kind:
     name: str
     user: str
     """The user whom ssh admits. Another one than root has sudo without a password, as in images of clouds."""
+    suite: str = "bookworm"
+    """Debian's release."""
     packages: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     """Files that differ from Debian's, by their path."""
@@ -85,9 +87,10 @@ def _make(kind: Kind, made: Path) -> None:
         [
             "mmdebstrap", "--quiet", "--variant=minbase", "--format=directory",
             f"--include={','.join(ALWAYS + kind.packages)}",
-            "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr", '--aptopt=Acquire::Languages "none"',
+            *(["--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr"] if kind.suite == "bookworm" else []),
+            '--aptopt=Acquire::Languages "none"',
             *(f"--dpkgopt=path-exclude=/usr/share/{part}/*" for part in ("man", "locale", "info")),
-            "bookworm", fresh,
+            kind.suite, fresh,
         ],
         check=True, capture_output=True, timeout=900,
     )  # fmt: skip
