@@ -6,16 +6,19 @@ commit. Each protocol of a pair has a test here, so that ends can be upgraded in
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from e2e import test_deltas
 from e2e.bed import made_to_order
 from e2e.pair_bed import LAB, LISTED, TODAY, PairBed, standing_pair
+from harness.boxes.pep import command
 from harness.host.artifacts import built
 from harness.host.waiting import wait_for
 
@@ -92,3 +95,19 @@ def test_pages_pass_without_deltas(folder: Path, older: str) -> None:
             assert bed.load(site, f"/{number}")[1] == page
         fields = [name for one in bed.origin.asked for name in one if name.startswith("x-longhaul")]
         assert not fields, "no origin sees what an older ground does not remove"
+
+
+def test_the_newer_end_says_where_the_time_goes(bed: PairBed, request: pytest.FixtureRequest) -> None:
+    newer = bed.pair.ground if "older remote" in request.node.name else bed.pair.remote
+    began = json.loads(command("status", "--why", "--json", "--state", newer.state).stdout)
+    assert not began["problems"], began["problems"]
+
+    def why() -> dict[str, Any] | None:
+        for number in range(3):
+            bed.curl.get(made_to_order(LAB, size=2000 + number))
+        found = json.loads(command("status", "--why", "--json", "--state", newer.state).stdout)["why"]
+        return found if found and found["measured"]["requests"] else None
+
+    measured = wait_for("figures", why, timeout_s=60, interval_s=0.5)["measured"]
+    # An older ground tells its remote nothing of the origins behind it.
+    assert (measured["connects"] is None) == (newer is bed.pair.remote)
