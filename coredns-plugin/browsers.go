@@ -139,7 +139,7 @@ func truthOf(answer *dns.Msg, err error) browsers.Truth {
 	if err != nil || answer == nil || answer.Rcode != dns.RcodeSuccess && answer.Rcode != dns.RcodeNameError {
 		return browsers.Truth{}
 	}
-	return browsers.Truth{Known: true, Addr: steer.FirstPublic(answer)}
+	return browsers.Truth{Known: true, Addr: steer.FirstPublic(answer), Absent: answer.Rcode == dns.RcodeNameError}
 }
 
 // explain responds with the truth, and says what a browser's first lookup of the name gets.

@@ -3,6 +3,7 @@ package longhaul
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -242,6 +243,33 @@ func TestAProgramOfThisMachineLearnsWhatABrowserGets(t *testing.T) {
 		if _, text := explanation(m); !strings.HasPrefix(text, want) || len(m.Answer) != 1 || m.RecursionDesired {
 			t.Errorf("%s: %q, %v", name, text, m)
 		}
+	}
+}
+
+func TestTheKeeperOfThePacketRulesLearnsWhichNamesDoNotExist(t *testing.T) {
+	for number, c := range []struct {
+		truth truth
+		want  string
+	}{
+		{truth{rcode: dns.RcodeNameError}, " absent"},
+		{truth{}, " -"}, // the name may have an IPv6 address
+		{answering("www.example.org. 300 IN A 10.0.0.1"), " -"},
+	} {
+		far := &farMemory{truth: c.truth, let: make(chan struct{})}
+		l := unlisted(t, "", fmt.Sprintf("198.18.%d.0/24", 7+number), far)
+		_, updates, leave := l.firstVisits.table.Follow()
+		var first lookup
+		first.send(t, l, laptop, "www.example.org.", dns.TypeA, dns.TypeHTTPS)
+		first.done.Wait()
+		close(far.let)
+		var line strings.Builder
+		out := bufio.NewWriter(&line)
+		write(out, <-updates)
+		_ = out.Flush()
+		if !strings.HasSuffix(line.String(), c.want+"\n") {
+			t.Errorf("%v: %q, not %q", c.truth, line.String(), c.want)
+		}
+		leave()
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 // mappings serves, on a Unix socket, the true addresses behind those that names have meanwhile. The program that keeps the
 // packet rules reads them: it has rights over the network that this process lacks.
 //
-// Each line is an address and the true one, or `-` for a name that has none: `198.18.3.4 203.0.113.9`. A connection gets all
-// that are known, and then each as it becomes known. Group and owner may connect.
+// Each line is an address and the true one: `198.18.3.4 203.0.113.9`. It has `-` for a name that has none, and `absent` if
+// there is no such name. A connection gets all that are known, and then each as it becomes known. Group and owner may connect.
 var mappings mappingServer
 
 // mappingServer is the socket of this process. A reload of the Corefile keeps it.
@@ -102,8 +102,11 @@ func tell(conn net.Conn, table *browsers.Table) {
 // write leaves errors to the flush.
 func write(out *bufio.Writer, mapping browsers.Mapping) {
 	truth := "-"
-	if mapping.True.IsValid() {
+	switch {
+	case mapping.True.IsValid():
 		truth = mapping.True.String()
+	case mapping.Absent:
+		truth = "absent"
 	}
 	_, _ = fmt.Fprintf(out, "%s %s\n", mapping.Instant, truth)
 }

@@ -62,6 +62,7 @@ type entry struct {
 	number  uint32
 	truth   [4]byte // the true address; 0.0.0.0 for a name that has none that a client may reach
 	settled bool    // the question for the truth has an answer
+	absent  bool    // the answer is that there is no such name
 }
 
 func newBook(within netip.Prefix) *book {
@@ -146,7 +147,7 @@ func (b *book) settle(name string, truth Truth, now time.Time) (Mapping, bool) {
 		has.waits = now.Add(failedFor).UnixNano()
 		return Mapping{}, false
 	}
-	has.waits, has.settled, has.truth = now.Add(knownFor).UnixNano(), true, [4]byte{}
+	has.waits, has.settled, has.absent, has.truth = now.Add(knownFor).UnixNano(), true, truth.Absent, [4]byte{}
 	if truth.Addr.Is4() {
 		has.truth = truth.Addr.As4()
 	}
@@ -165,7 +166,7 @@ func (b *book) mappings() []Mapping {
 }
 
 func (b *book) mapping(has *entry) Mapping {
-	is := Mapping{Instant: b.at(has.number)}
+	is := Mapping{Instant: b.at(has.number), Absent: has.absent}
 	if has.truth != [4]byte{} {
 		is.True = netip.AddrFrom4(has.truth)
 	}

@@ -22,10 +22,15 @@ type Truth struct {
 	Known bool
 	// Addr is not valid if the name has no address that a client may reach.
 	Addr netip.Addr
+	// Absent: there is no such name.
+	Absent bool
 }
 
 // Mapping is the address of a name and its true one, not valid if there is none.
-type Mapping struct{ Instant, True netip.Addr }
+type Mapping struct {
+	Instant, True netip.Addr
+	Absent        bool // there is no such name
+}
 
 // mostUpdates bounds what a follower has not taken yet. One that is slower begins anew.
 const mostUpdates = 1024

@@ -200,12 +200,12 @@ func TestFollowersGetTheTruthOfEachAddress(t *testing.T) {
 	server := netip.MustParseAddr("203.0.113.1")
 	table.Settle("one.example.org.", Truth{Known: true, Addr: server}, start)
 	known, updates, leave := table.Follow()
-	if len(known) != 1 || known[0] != (Mapping{one, server}) {
+	if len(known) != 1 || known[0] != (Mapping{Instant: one, True: server}) {
 		t.Errorf("known: %v", known)
 	}
-	table.Settle("two.example.org.", Truth{Known: true}, start)
+	table.Settle("two.example.org.", Truth{Known: true, Absent: true}, start)
 	table.Settle("three.example.org.", Truth{}, start)
-	if got := <-updates; got != (Mapping{Instant: two}) {
+	if got := <-updates; got != (Mapping{Instant: two, Absent: true}) {
 		t.Errorf("update: %v", got)
 	}
 	leave()

@@ -242,3 +242,7 @@ def test_other_ports_are_refused_until_somebody_keeps_the_map_and_then_reach_the
         assert refused_at_once(bed, address, 443, socket.SOCK_DGRAM), "QUIC"
         (nobody,) = bed.visit("nobody.example.org").addresses
         wait_for("the denial", lambda: refused_at_once(bed, nobody, PORT), interval_s=0.2)
+        # Firefox tries a TLS connection that ended again and again. The ground tells clients of http what is wrong.
+        assert refused_at_once(bed, nobody, 443)
+        assert not refused_at_once(bed, nobody, 80)
+        assert not refused_at_once(bed, address, 443)

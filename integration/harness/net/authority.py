@@ -51,6 +51,10 @@ class Authority:
         """Makes a browser whose HOME is `home` trust this authority (NSS database, Debian's libnss3-tools)."""
         store = home / ".pki" / "nssdb"
         store.mkdir(parents=True, exist_ok=True)
+        self.trust_in_profile(store)
+
+    def trust_in_profile(self, store: Path) -> None:
+        """Does it for a browser whose NSS database is in the folder `store`, such as a profile of Firefox."""
         database = f"sql:{store}"
         for arguments in (
             ["-N", "--empty-password"],

@@ -13,20 +13,27 @@ CLONE_NEWNET = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+def enter(namespace: Namespace) -> None:
+    """Moves the calling thread into a namespace, until the thread's end. Its new sockets are there."""
+    handle = os.open(f"/run/netns/{namespace.name}", os.O_RDONLY)
+    try:
+        if _libc.setns(handle, CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), f"setns {namespace.name}")
+    finally:
+        os.close(handle)
+
+
 def socket_in(namespace: Namespace, kind: int = socket.SOCK_STREAM) -> socket.socket:
     """Opens a socket in a namespace. A separate thread enters the namespace, so that the caller's thread stays in its
     own."""
     made: list[socket.socket | OSError] = []
 
     def make() -> None:
-        handle = os.open(f"/run/netns/{namespace.name}", os.O_RDONLY)
         try:
-            if _libc.setns(handle, CLONE_NEWNET):
-                made.append(OSError(ctypes.get_errno(), f"setns {namespace.name}"))
-            else:
-                made.append(socket.socket(socket.AF_INET, kind))
-        finally:
-            os.close(handle)
+            enter(namespace)
+            made.append(socket.socket(socket.AF_INET, kind))
+        except OSError as reason:
+            made.append(reason)
 
     thread = threading.Thread(target=make)
     thread.start()

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use http_semantics::addresses::is_refused;
 use ipnet::Ipv4Net;
 use longhaul_config::Settings;
-use longhaul_render::host::{Mapping, keep};
+use longhaul_render::host::{Mapping, Truth, keep};
 
 /// The pause before another attempt to connect.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -94,22 +94,26 @@ impl Keeper {
         }
     }
 
-    /// Reads a line: an address, and the true one or `-`.
+    /// Reads a line: an address, and the true one, `-` or `absent`.
     fn mapping(&self, line: &str) -> Option<Mapping> {
         let (instant, truth) = line.trim_end().split_once(' ')?;
         let instant = instant.parse::<Ipv4Addr>().ok().filter(|instant| self.range.contains(instant))?;
-        if truth == "-" {
-            return Some((instant, None));
-        }
-        let truth = truth.parse::<Ipv4Addr>().ok()?;
-        Some((instant, Some(truth).filter(|truth| !is_refused(IpAddr::V4(*truth)))))
+        let truth = match truth {
+            "-" => Truth::Nowhere,
+            "absent" => Truth::Absent,
+            address => match address.parse::<Ipv4Addr>().ok()? {
+                refused if is_refused(IpAddr::V4(refused)) => Truth::Nowhere,
+                address => Truth::At(address),
+            },
+        };
+        Some((instant, truth))
     }
 }
 
 /// The mappings that the packet rules know.
 #[derive(Debug, Default)]
 struct Map {
-    known: BTreeMap<Ipv4Addr, (Option<Ipv4Addr>, Instant)>,
+    known: BTreeMap<Ipv4Addr, (Truth, Instant)>,
     new: Vec<Mapping>,
 }
 
@@ -167,26 +171,25 @@ mod tests {
         let [one, two, server, other] =
             ["198.18.0.1", "198.18.0.2", "9.9.9.9", "9.9.9.10"].map(|text| text.parse().unwrap());
         let (mut map, now) = (Map::default(), Instant::now());
-        map.new = vec![(one, Some(server)), (two, None), (two, None)];
-        assert_eq!(map.commands(now), keep(&[(one, Some(server)), (two, None)], false));
-        map.new = vec![(one, Some(server))];
+        map.new = vec![(one, Truth::At(server)), (two, Truth::Nowhere), (two, Truth::Nowhere)];
+        assert_eq!(map.commands(now), keep(&[(one, Truth::At(server)), (two, Truth::Nowhere)], false));
+        map.new = vec![(one, Truth::At(server))];
         assert_eq!(map.commands(now), keep(&[], false));
-        map.new = vec![(one, Some(other))];
-        assert_eq!(map.commands(now), keep(&[(one, Some(other)), (two, None)], true));
-        map.new = vec![(two, None)];
-        assert_eq!(map.commands(now + FORGOTTEN), keep(&[(two, None)], false), "the rules have forgotten it");
+        map.new = vec![(one, Truth::At(other))];
+        assert_eq!(map.commands(now), keep(&[(one, Truth::At(other)), (two, Truth::Nowhere)], true));
+        map.new = vec![(two, Truth::Nowhere)];
+        assert_eq!(map.commands(now + FORGOTTEN), keep(&[(two, Truth::Nowhere)], false), "the rules have forgotten it");
     }
 
     #[test]
     fn a_line_is_believed_if_its_addresses_can_be_true() {
         let keeper = Keeper { range: "198.18.0.0/15".parse().unwrap(), sockets: Vec::new() };
-        let of = |line: &str| {
-            keeper.mapping(line).map(|(instant, truth)| (instant.to_string(), truth.map(|one| one.to_string())))
-        };
-        let instant = "198.18.3.4".to_owned();
-        assert_eq!(of("198.18.3.4 9.9.9.9\n"), Some((instant.clone(), Some("9.9.9.9".to_owned()))));
+        let of = |line: &str| keeper.mapping(line);
+        let [instant, server] = ["198.18.3.4", "9.9.9.9"].map(|text| text.parse().unwrap());
+        assert_eq!(of("198.18.3.4 9.9.9.9\n"), Some((instant, Truth::At(server))));
+        assert_eq!(of("198.18.3.4 absent\n"), Some((instant, Truth::Absent)));
         for none in ["198.18.3.4 -\n", "198.18.3.4 10.0.0.1\n", "198.18.3.4 127.0.0.1\n", "198.18.3.4 198.18.3.5\n"] {
-            assert_eq!(of(none), Some((instant.clone(), None)), "{none}");
+            assert_eq!(of(none), Some((instant, Truth::Nowhere)), "{none}");
         }
         for wrong in ["192.0.2.1 9.9.9.9\n", "198.18.3.4\n", "\n", "198.18.3.4 9.9.9.9; flush ruleset\n", "a b\n"] {
             assert_eq!(of(wrong), None, "{wrong}");

@@ -4,6 +4,9 @@
 //! Of names on no list, other ports and UDP reach the true addresses. `longhaul host --watch` keeps the map to these, with the
 //! rights that `longhaul run` lacks. While it runs, packets that come before the truth are dropped, so TCP tries again after
 //! a second. While it does not, they are rejected at once.
+//!
+//! The ground tells a client of http that a name does not exist, and cannot tell it to a client of TLS. Firefox tries a TLS
+//! connection that ends ten times, so further connections to such a name are rejected at once.
 
 use ipnet::Ipv4Net;
 use longhaul_config::Settings;
@@ -12,6 +15,8 @@ use longhaul_config::Settings;
 pub(super) const TRUE: &str = "instant_true";
 /// The set of addresses whose names have no true one.
 pub(super) const NONE: &str = "instant_none";
+/// The set of addresses whose names do not exist.
+pub(super) const ABSENT: &str = "instant_absent";
 /// The set with one element while the map is kept.
 pub(super) const KEPT: &str = "instant_kept";
 /// The most elements, twice the names that have an address at one time.
@@ -47,7 +52,12 @@ fn kept(clients: &str, mark: u32) -> String {
     format!(
         "\tmap {TRUE} {{\n\t\ttype ipv4_addr : ipv4_addr; flags timeout; size {SIZE};\n\t}}\n\n\
          \tset {NONE} {{\n\t\ttype ipv4_addr; flags timeout; size {SIZE};\n\t}}\n\n\
+         \tset {ABSENT} {{\n\t\ttype ipv4_addr; flags timeout; size {SIZE};\n\t}}\n\n\
          \tset {KEPT} {{\n\t\ttype ether_type; flags timeout; size 1;\n\t}}\n\n\
+         \tchain instant_names_that_do_not_exist {{\n\
+         \t\ttype filter hook prerouting priority mangle - 1; policy accept;\n\n\
+         \t\tiifname {clients} ip daddr @{ABSENT} tcp dport 443 ct state new reject with tcp reset\n\
+         \t}}\n\n\
          \tchain to_true_addresses {{\n\
          \t\ttype nat hook prerouting priority dstnat + 1; policy accept;\n\n\
          \t\tiifname != {clients} accept\n\
@@ -98,6 +108,7 @@ mod tests {
         }
         assert!(!listed.contains("instant_true"), "{listed}");
         assert!(visits.contains("dnat ip to ip daddr map @instant_true"), "{visits}");
+        assert!(visits.contains("ip daddr @instant_absent tcp dport 443 ct state new reject with tcp reset"), "{visits}");
         assert!(visits.contains("iifname lan0 ip daddr 198.18.0.0/15 ip daddr != @instant_none"), "{visits}");
         assert!(
             both.contains("iifname lan0 ip daddr 198.19.0.0/16 ip daddr != @instant_none"),

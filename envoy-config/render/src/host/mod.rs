@@ -21,7 +21,7 @@ mod step;
 
 pub use {
     designation::dhcp_options,
-    instant_map::{Mapping, keep},
+    instant_map::{Mapping, Truth, keep},
     link_device::{LinkDevice, QueueKind, RootQueue},
     machine::{ClientInterface, Machine, SYSCTLS},
     nft::{Counted, TABLE, counted},
