@@ -88,7 +88,7 @@ func (l *Longhaul) serveUnlisted(ctx context.Context, w dns.ResponseWriter, r *d
 		is.count(browsers.Instant)
 		query := queryOf(w, r)
 		query.Question = is.question
-		return dns.RcodeSuccess, w.WriteMsg(steer.Meanwhile(query, is.wait.Addr(), uint32(browsers.TTL/time.Second)))
+		return dns.RcodeSuccess, w.WriteMsg(steer.Meanwhile(query, is.wait.Addr(), browsers.TTL))
 	}
 	if is.alone {
 		is.count(browsers.Alone)

@@ -116,7 +116,7 @@ func TestABrowsersFirstLookupIsAnsweredBeforeTheTruthAndTheNextOneByIt(t *testin
 	browser.send(t, l, laptop, "www.example.org.", dns.TypeA, dns.TypeAAAA, dns.TypeHTTPS)
 	browser.done.Wait()
 	a := browser.of(dns.TypeA)
-	if len(a.Answer) != 1 || a.Answer[0].Header().Ttl != 5 {
+	if len(a.Answer) != 1 || a.Answer[0].Header().Ttl != browsers.TTL {
 		t.Fatalf("A: %v", a)
 	}
 	addr, _ := netip.AddrFromSlice(a.Answer[0].(*dns.A).A.To4())
@@ -125,7 +125,7 @@ func TestABrowsersFirstLookupIsAnsweredBeforeTheTruthAndTheNextOneByIt(t *testin
 	}
 	for _, qtype := range []uint16{dns.TypeAAAA, dns.TypeHTTPS} {
 		m := browser.of(qtype)
-		if m.Rcode != dns.RcodeSuccess || len(m.Answer) != 0 || len(m.Ns) != 1 || m.Ns[0].(*dns.SOA).Minttl != 5 {
+		if m.Rcode != dns.RcodeSuccess || len(m.Answer) != 0 || len(m.Ns) != 1 || m.Ns[0].(*dns.SOA).Minttl != browsers.TTL {
 			t.Errorf("type %d: %v", qtype, m)
 		}
 	}

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// TTL is that of a response before the truth is known. A browser believes this long in a name that does not exist.
-	TTL = 5 * time.Second
+	// TTL is that of a response before the truth is known. No cache keeps such a response (RFC 1035 section 3.2.1), so a
+	// forwarder between clients and this server gives it to nobody else. Browsers keep it for a minute all the same.
+	TTL uint32 = 0
 	// linger is the time after which no client has an address any more. Browsers keep a connection to it for minutes, and
 	// some caches of clients keep a response for a minute whatever its TTL.
 	linger = 10 * time.Minute
@@ -176,7 +177,7 @@ func (b *book) mapping(has *entry) Mapping {
 // forget removes names whose addresses no client has any more.
 func (b *book) forget(now time.Time) {
 	for has := b.ends.next; has != &b.ends; has = b.ends.next {
-		if now.Add(-TTL-linger).UnixNano() < has.used {
+		if now.Add(-linger).UnixNano() < has.used {
 			return
 		}
 		has.unlink()

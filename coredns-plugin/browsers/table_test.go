@@ -137,14 +137,14 @@ func TestAnAddressHasOneNameUntilNoClientHasIt(t *testing.T) {
 		t.Errorf("one more name: %v", late)
 	}
 	// The first name is used again, so the second one is the first to go.
-	first := visited(table, phone, "h0.example.org.", after(TTL+linger-ms))
+	first := visited(table, phone, "h0.example.org.", after(linger-ms))
 	if of[first] != "h0.example.org." {
 		t.Errorf("h0 has %v", first)
 	}
-	if addr := visited(table, laptop, "late.example.org.", after(TTL+linger+time.Second-ms)); addr.IsValid() {
+	if addr := visited(table, laptop, "late.example.org.", after(linger+time.Second-ms)); addr.IsValid() {
 		t.Errorf("an address that a client may have is %v's", addr)
 	}
-	addr := visited(table, laptop, "late.example.org.", after(TTL+linger+time.Second))
+	addr := visited(table, laptop, "late.example.org.", after(linger+time.Second))
 	if !addr.IsValid() || of[addr] != "h1.example.org." && of[addr] != "" {
 		t.Errorf("late has %v of %s", addr, of[addr])
 	}

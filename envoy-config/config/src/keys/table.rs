@@ -357,7 +357,7 @@ pub(crate) const KEYS: &[Key] = &[
         "dns.instant",
         Words(&["auto", "on", "off"]),
         Is("auto"),
-        "remote with `listen.intercept`: a browser's first lookup of a name is answered at once, with an address of the name's own for 5 s. Lookups of other programs wait for the true response. `auto` is `off` for now ([gains and risks](../docs/src/instant-responses.md))",
+        "remote with `listen.intercept`: a browser's first lookup of a name is answered at once, with an address of the name's own. Lookups of other programs wait for the true response. `auto` is `off` for now ([gains and risks](../docs/src/instant-responses.md))",
     ),
     key(
         "dns.instant_range",

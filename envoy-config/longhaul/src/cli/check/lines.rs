@@ -47,7 +47,7 @@ pub(super) fn encrypted(settings: &Settings) -> Option<String> {
 pub(super) fn first_visits(settings: &Settings) -> Option<String> {
     match settings.first_visits() {
         Ok(range) => Some(format!(
-            "a browser's first lookup of a name is answered at once, from {range} for 5 s; other programs wait for the ground (`dns.instant`)"
+            "a browser's first lookup of a name is answered at once, from {range}; other programs wait for the ground (`dns.instant`)"
         )),
         Err(NotInstant::Off | NotInstant::NotRemote | NotInstant::NoDns) => None,
         Err(why) => Some(format!("first lookups wait for the ground: {why}")),
