@@ -30,6 +30,7 @@ VENV_TEST := target/venv-test
 VENV_KUBERNETES := target/venv-kubernetes
 VENV_RECIPES := target/venv-recipes
 VENV_CLIENTS := target/venv-clients
+VENV_BROWSERS := target/venv-browsers
 WASM_DIR := target/wasm32-wasip1/release
 FILTER_PACKAGES := $(FILTERS:%=-p %-filter)
 # The first podman with all keys of the quadlet is of this series.
@@ -119,6 +120,10 @@ $(VENV_RECIPES)/.ready: integration/recipes-requirements.txt | need-run
 # A library of XMPP clients, for `make bench ONLY=groups`.
 $(VENV_CLIENTS)/.ready: integration/clients-requirements.txt | need-run
 	@$(STEP) "Downloading slixmpp" "10 s, 3 MB" tools/venv $(VENV_CLIENTS) $<
+	@touch $@
+
+$(VENV_BROWSERS)/.ready: integration/browsers-requirements.txt integration/requirements.txt | need-run
+	@$(STEP) "Downloading the driver of Firefox" "30 s, 30 MB" tools/venv $(VENV_BROWSERS) $<
 	@touch $@
 
 # podman's generator of units, which Debian 12 lacks.
@@ -309,6 +314,10 @@ test-wasm: build $(VENV_TEST)/.ready $(MDBOOK) $(PEBBLE) $(SSIMULACRA2) test-sta
 test-long: build $(VENV_TEST)/.ready test-start ## (root) outages of up to 40 s and other tests that make test has no time for
 	cd integration && LONGHAUL_LONG_TESTS=1 ../$(VENV_TEST)/bin/python -m pytest clients demo e2e fresh hostile -m long
 
+.PHONY: test-browsers
+test-browsers: build $(VENV_BROWSERS)/.ready test-start ## (root) pages from instant addresses in Firefox and Chromium (3 minutes); needs firefox-esr
+	cd integration && LONGHAUL_BROWSERS=1 ../$(VENV_BROWSERS)/bin/python -m pytest e2e/test_instant_browsers.py
+
 .PHONY: test-recipes
 test-recipes: build $(VENV_TEST)/.ready $(VENV_RECIPES)/.ready $(QUADLET) test-start ## (root) boxes installed by apt, Ansible, compose and quadlet, and the rpm by rpm (5 minutes); needs podman, runc and rpm
 	cd integration && LONGHAUL_RECIPES=1 ../$(VENV_TEST)/bin/python -m pytest -m recipes e2e/test_recipes.py e2e/test_rpm.py
@@ -372,9 +381,12 @@ fidelity: build $(VENV_TEST)/.ready ## (root) saved pages and pages of our own i
 
 # ------------------------------------------------------------------------------------------------ measure and harden
 
+# This bench drives Firefox, too.
+BENCH_VENV := $(if $(filter instant,$(ONLY)),$(VENV_BROWSERS),$(VENV_TEST))
+
 .PHONY: bench
-bench: build $(VENV_TEST)/.ready $(VENV_CLIENTS)/.ready $(SSIMULACRA2) ## benchmarks beside peers; ONLY=name for one of them, ARGS=... for what it takes
-	@exec $(VENV_TEST)/bin/python integration/bench/run.py $(ONLY) $(if $(ARGS),-- $(ARGS))
+bench: build $(BENCH_VENV)/.ready $(if $(filter groups,$(ONLY)),$(VENV_CLIENTS)/.ready) $(SSIMULACRA2) ## benchmarks beside peers; ONLY=name for one of them, ARGS=... for what it takes
+	@exec $(BENCH_VENV)/bin/python integration/bench/run.py $(ONLY) $(if $(ARGS),-- $(ARGS))
 
 .PHONY: experiments
 experiments: build $(VENV_TEST)/.ready ## (root) the papers' experiments and today's; ONLY=name for one, QUICK=1 for a taste, RESUME=1 after an interruption

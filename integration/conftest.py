@@ -13,12 +13,17 @@ from harness.host.artifacts import Missing, list_skip
 pytest_plugins = ["harness.host.order", "harness.host.unstable"]
 
 
-ASKED_FOR = {"long": "LONGHAUL_LONG_TESTS", "recipes": "LONGHAUL_RECIPES", "arm64": "LONGHAUL_ARM64"}
+ASKED_FOR = {
+    "long": "LONGHAUL_LONG_TESTS",
+    "recipes": "LONGHAUL_RECIPES",
+    "arm64": "LONGHAUL_ARM64",
+    "browsers": "LONGHAUL_BROWSERS",
+}
 """The markers of tests that run only if a variable is set."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves the tests that wait for minutes to `make test-long`, `make test-recipes` and `make test-arm64`. These are
+    """Leaves the tests that wait for minutes, or need programs that CI lacks, to `make` targets of their own. These are
     no skips: nothing is missing."""
     unasked = [marker for marker, variable in ASKED_FOR.items() if not os.environ.get(variable)]
     left = [item for item in items if any(item.get_closest_marker(marker) for marker in unasked)]

@@ -1,7 +1,7 @@
 """`make bench ONLY=instant`: first lookups of browsers that cost no round trip. Writes target/bench/instant.json.
 
 Each part is a module of `MODULES`. QUICK=1 takes fewer cases of each, and `ARGS=--part=lookups` runs one part. Needs
-root, Chromium, dnsperf and Go.
+root, Chromium, Firefox (firefox-esr), dnsperf and Go.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import instant_cost, instant_first_visit, instant_lookups, instant_pages, parts
+from harness.browsers.firefox import PROGRAM
 from harness.host.artifacts import need_commands
 from harness.host.processes import end_with_parent
 from harness.lab import boxes
@@ -31,7 +32,7 @@ PARTS = {name: parts.of_module(module) for name, module in MODULES.items()}
 def ready() -> None:
     """Looks for what all parts need."""
     boxes.need_all()
-    need_commands("chromium", "certutil", "dnsperf", "go")
+    need_commands("chromium", PROGRAM, "certutil", "dnsperf", "go")
     end_with_parent()
     namespaces.sweep()
 

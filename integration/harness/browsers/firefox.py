@@ -1,6 +1,6 @@
 """A real Firefox in a namespace, with a fresh profile. Reports requests and their servers' addresses.
 
-Mozilla's own driver speaks Marionette, the browser's protocol for automation. `make test-browsers` installs it.
+Mozilla's own driver speaks Marionette, the browser's protocol for automation. CI has neither of the two.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from harness.host.artifacts import need_commands
+from harness.host.artifacts import Missing, need_commands
 from harness.host.processes import Child
 from harness.host.waiting import wait_for
 from harness.net.authority import Authority
@@ -135,14 +135,24 @@ def firefox(
     preferences: Mapping[str, Any] | None = None,
 ) -> Iterator[Firefox]:
     """Starts a fresh browser, and deletes everything that it wrote afterwards."""
-    from marionette_driver.marionette import Marionette
-
     need_commands(PROGRAM, "certutil")
+    try:
+        from marionette_driver.marionette import Marionette
+    except ImportError:
+        raise Missing("no driver of Firefox: `make test-browsers` and `make bench ONLY=instant` install it") from None
     home = Path(tempfile.mkdtemp(prefix="firefox-", dir=folder))
     (profile := home / "profile").mkdir()
     write_preferences(profile, {**PREFERENCES, "marionette.port": PORT, **(preferences or {})})
     authority.trust_in_profile(profile)
-    command = [PROGRAM, "--headless", "--no-remote", "--marionette", "--remote-allow-system-access", "--profile", profile]
+    command = [
+        PROGRAM,
+        "--headless",
+        "--no-remote",
+        "--marionette",
+        "--remote-allow-system-access",
+        "--profile",
+        profile,
+    ]
     env = {"HOME": str(home), "TMPDIR": str(home), "MOZ_CRASHREPORTER_DISABLE": "1", "MOZ_DISABLE_CONTENT_SANDBOX": "1"}
     try:
         with (

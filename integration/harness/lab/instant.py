@@ -132,10 +132,11 @@ def instant_bed(
     names: Sequence[str] = (),
     records: dict[str, list[str]] | None = None,
     site: Site | None = None,
+    authority: Authority | None = None,
 ) -> Iterator[InstantBed]:
     """Sets the bed up. `names` are hosts with an origin, `records` names with addresses alone, and `site` has further
     hosts."""
-    authority = Authority(folder)
+    authority = authority or Authority(folder)
     site = site or Site(https_port=443)
     site.dns, site.ca = [f"{RESOLVER}:53"], authority.files.as_dict()
     addresses = (str(one) for one in SITES.hosts() if str(one) != RESOLVER)

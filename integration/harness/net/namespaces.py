@@ -2,13 +2,14 @@
 
 A namespace is called lh-PID-NUMBER-ROLE, after the process that made it. So `sweep` can remove those of a killed run,
 and leaves those of another run alone. Nothing outside these namespaces changes. A command that needs another
-/etc/resolv.conf gets a bind mount in its own mount namespace.
+/etc/resolv.conf or /etc/hosts gets a bind mount in its own mount namespace.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -42,6 +43,7 @@ class Namespace:
     def __init__(self, role: str, *, resolv_conf: Path | None = None) -> None:
         self.name = f"{PREFIX}{os.getpid()}-{next(_counter)}-{role}"
         self.resolv_conf = resolv_conf
+        self.hosts: Path | None = None
 
     def __enter__(self) -> Self:
         _run(["ip", "netns", "add", self.name])
@@ -64,11 +66,12 @@ class Namespace:
         remove(self.name)
 
     def inside(self, command: Sequence[str | Path]) -> list[str]:
-        """Returns the command line that runs `command` in this namespace, with its resolv.conf if it has one."""
+        """Returns the command line that runs `command` in this namespace, with its resolv.conf and its hosts if it has
+        them."""
         enter = ["nsenter", f"--net=/run/netns/{self.name}", "--"]
-        if self.resolv_conf is not None:
-            cover = 'mount --bind "$0" /etc/resolv.conf && exec "$@"'
-            enter += ["unshare", "--mount", "sh", "-c", cover, str(self.resolv_conf)]
+        covers = {"/etc/resolv.conf": self.resolv_conf, "/etc/hosts": self.hosts}
+        if mounts := [f"mount --bind {shlex.quote(str(own))} {place}" for place, own in covers.items() if own]:
+            enter += ["unshare", "--mount", "sh", "-c", " && ".join([*mounts, 'exec "$@"']), "sh"]
         return enter + [str(part) for part in command]
 
     def run(
