@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import socket
 import ssl
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
 from harness.browsers.chromium import browser
 from harness.clients.commands import DnsAnswer, dig
 from harness.host.artifacts import need_commands
+from harness.host.processes import Child
 from harness.host.waiting import wait_for
 from harness.lab.instant import InstantBed, instant_bed, look_up
 from harness.lab.line import is_instant
@@ -29,7 +32,15 @@ NEW = [f"new{number}.example.org" for number in range(8)]
 
 @pytest.fixture(scope="module")
 def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InstantBed]:  # noqa: ARG001 - order of set-up
-    names = [PAGE, PLAIN, OTHER, BROWSED, *NEW]
+    names = [
+        PAGE,
+        PLAIN,
+        OTHER,
+        BROWSED,
+        *NEW,
+        *OF_PROGRAMS.values(),
+        *(f"behind-{one}.example.org" for one in FORWARDERS),
+    ]
     with instant_bed(tmp_path_factory.mktemp("instant"), names=names, records={PRIVATE: ["10.0.0.7"]}) as standing:
         yield standing
         # The tests sent much to the range, and nothing of it left towards the link.
@@ -246,3 +257,82 @@ def test_other_ports_are_refused_until_somebody_keeps_the_map_and_then_reach_the
         assert refused_at_once(bed, nobody, 443)
         assert not refused_at_once(bed, nobody, 80)
         assert not refused_at_once(bed, address, 443)
+
+
+UDP_BY_NAME = """
+import socket, sys
+address = socket.getaddrinfo(sys.argv[1], int(sys.argv[2]), socket.AF_INET, socket.SOCK_DGRAM)[0][4]
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+    sock.settimeout(10)
+    sock.sendto(b"ping", address)
+    print(address[0], sock.recv(99) == b"ping")
+"""
+"""A client of NTP or of a VPN: one exchange over UDP with a server by name."""
+PROGRAMS = {
+    "curl": ["curl", "-sSk", "-o", "/dev/null", "-w", "%{remote_ip}", "https://$/some.bin"],
+    "wget": ["wget", "-qO/dev/null", "http://$/some.bin"],
+    "apt": ["/usr/lib/apt/apt-helper", "download-file", "http://$/some.bin", "/dev/null"],
+    "git": ["git", "ls-remote", "https://$/some.git"],
+    "mail over TLS": ["openssl", "s_client", "-connect", "$:465", "-brief"],
+    "ssh, by the C library": ["getent", "ahosts", "$"],
+    "a VPN over UDP": [sys.executable, "-c", UDP_BY_NAME, "$", str(PORT)],
+}
+OF_PROGRAMS = {name: f"program{number}.example.org" for number, name in enumerate(PROGRAMS)}
+
+
+def test_client_programs_get_true_responses_beside_a_browser(bed: InstantBed) -> None:
+    need_commands("curl", "wget", "git", "openssl")
+    before = bed.outcomes()
+
+    def run(program: str) -> str:
+        words = [word.replace("$", OF_PROGRAMS[program]) for word in PROGRAMS[program]]
+        return bed.line.clients.run(*words, check=False, timeout_s=60).stdout
+
+    with served(bed, OF_PROGRAMS["a VPN over UDP"]), ThreadPoolExecutor(len(PROGRAMS) + 1) as pool:
+        printed = dict(zip(PROGRAMS, pool.map(run, PROGRAMS), strict=False))
+        assert bed.visit("beside.example.org").instant
+    after = bed.outcomes()
+    # One lookup of the browser has two queries, and each program has one lookup at least.
+    assert after["instant"] - before["instant"] == 2
+    assert after["alone"] - before["alone"] >= len(PROGRAMS)
+    for program in ("curl", "ssh, by the C library", "a VPN over UDP"):
+        assert truth(bed, OF_PROGRAMS[program]) in printed[program], printed
+    assert printed["a VPN over UDP"].endswith("True\n")
+
+
+def dnsmasq(folder: Path) -> list[str | Path]:
+    return [
+        "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--user=root",
+        f"--server={RESOLVER}", f"--port={FORWARDERS_PORT}", "--listen-address=127.0.0.1", "--bind-interfaces",
+        f"--pid-file={folder / 'dnsmasq.pid'}",
+    ]  # fmt: skip
+
+
+def unbound(folder: Path) -> list[str | Path]:
+    (config := folder / "unbound.conf").write_text(
+        f'server:\n interface: 127.0.0.1@{FORWARDERS_PORT}\n directory: "{folder}"\n chroot: ""\n username: ""\n'
+        ' pidfile: ""\n use-syslog: no\n module-config: "iterator"\n do-not-query-localhost: no\n'
+        f'forward-zone:\n name: "."\n forward-addr: {RESOLVER}\n'
+    )
+    return ["unbound", "-d", "-c", config]
+
+
+FORWARDERS_PORT = 5300
+FORWARDERS = {"dnsmasq": (dnsmasq, True), "unbound": (unbound, False)}
+"""Each with true, if a browser behind it gets instant addresses. unbound asks for signatures, and gets the truth."""
+
+
+@pytest.mark.parametrize("forwarder", FORWARDERS)
+def test_a_forwarder_keeps_no_instant_address_for_programs_behind_it(bed: InstantBed, forwarder: str) -> None:
+    need_commands(forwarder)
+    name, server = f"behind-{forwarder}.example.org", ("127.0.0.1", FORWARDERS_PORT)
+    (home := bed.folder / forwarder).mkdir()
+    command, is_instant_behind = FORWARDERS[forwarder]
+    with Child(bed.line.clients.inside(command(home)), home / "log"):
+        wait_for(
+            forwarder,
+            lambda: look_up(bed.line, PAGE, "A", timeout_s=1, server=server).get("A"),
+        )
+        assert look_up(bed.line, name, "A", "HTTPS", server=server)["A"].instant == is_instant_behind
+        time.sleep(0.1)  # Longer than the two queries of a browser are apart.
+        assert look_up(bed.line, name, "A", "AAAA", server=server)["A"].addresses == (truth(bed, name),)

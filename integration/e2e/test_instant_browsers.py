@@ -69,7 +69,7 @@ RESUMED_SCRIPT = """
   const cut = await fetch("https://files.$.example.org/_/answer?body=noise&size=20000&cut=9000", {cache: "no-store"})
     .then(one => one.arrayBuffer()).then(() => "whole", () => "cut");
   const begin = await bytes("bytes=0-8999");
-  await pause(6000);
+  await pause(1500);
   const rest = await bytes("bytes=9000-");
   const whole = await bytes();
   const joined = [...begin, ...rest];
@@ -206,7 +206,7 @@ def part(name: str, number: int) -> str:
     return f"{name[:2]}{number}"
 
 
-def site_of(folder: Path, authority: Authority) -> Site:
+def site_of(folder: Path) -> Site:
     """Returns the hosts of all rows in all browsers, and those of the further tests."""
     site = Site(https_port=443, http3_port=443)
     (picture := folder / "picture.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>')
@@ -237,7 +237,7 @@ def site_of(folder: Path, authority: Authority) -> Site:
 def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InstantBed]:  # noqa: ARG001 - order of set-up
     folder = tmp_path_factory.mktemp("uses")
     authority = Authority(folder)
-    site = site_of(folder, authority)
+    site = site_of(folder)
     certificate = authority.issue(*(f"*.{part(name, n)}.example.org" for name in PROBES for n in range(len(CASES))))
     with instant_bed(folder, "geo", site=site, authority=authority) as standing, standing.kept():
         hosts = folder / "hosts"

@@ -6,9 +6,7 @@ Mozilla's own driver speaks Marionette, the browser's protocol for automation. C
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor

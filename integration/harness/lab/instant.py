@@ -51,7 +51,9 @@ class Reply:
         return any(is_instant(one) for one in self.addresses)
 
 
-def look_up(line: Line, name: str, *kinds: str, timeout_s: float = 8.0) -> dict[str, Reply]:
+def look_up(
+    line: Line, name: str, *kinds: str, timeout_s: float = 8.0, server: tuple[str, int] = (RESOLVER, 53)
+) -> dict[str, Reply]:
     """Sends the queries of one lookup from one socket, all at once. Returns the responses that came in time."""
     found: dict[str, Reply] = {}
     with socket_in(line.clients, socket.SOCK_DGRAM) as sock:
@@ -60,7 +62,7 @@ def look_up(line: Line, name: str, *kinds: str, timeout_s: float = 8.0) -> dict[
         for number, kind in enumerate(kinds):
             query = DNSRecord.question(name, kind)
             query.header.id = number + 1
-            sock.sendto(query.pack(), (RESOLVER, 53))
+            sock.sendto(query.pack(), server)
         while len(found) < len(kinds):
             try:
                 reply = DNSRecord.parse(sock.recv(65535))
