@@ -2,14 +2,16 @@
 
 use std::fs;
 use std::io::{self, BufRead};
+use std::net::Ipv4Addr;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use longhaul_config::AccessLog;
 use longhaul_config::units::parse_duration;
+use longhaul_config::{AccessLog, INSTANT_RANGE};
 use longhaul_observe::access_log::{Choice, Follower, Output};
 use longhaul_observe::bill::WhoSums;
 use longhaul_observe::measure::measured;
@@ -175,6 +177,7 @@ pub(super) fn log(arguments: &Log) -> Outcome {
         since: arguments.since.as_ref().map(|since| since.text.clone()),
         who: arguments.who,
         json: arguments.json,
+        instant: instant_addresses(arguments),
     };
     let mut output = Output::new(choice, slow_limit(SLOW).unwrap_or(u64::MAX));
     match &arguments.file {
@@ -194,6 +197,15 @@ pub(super) fn log(arguments: &Log) -> Outcome {
         eprintln!("{} lines are no requests and were skipped", output.others);
     }
     write(&mut output)
+}
+
+/// Returns the addresses that names of the running box have before their true responses are known. Those of the default if
+/// none runs.
+fn instant_addresses(arguments: &Log) -> RangeInclusive<Ipv4Addr> {
+    let run = report::find(arguments.config.as_deref(), arguments.state.as_deref()).ok();
+    let settings = run.and_then(|run| longhaul_config::load(&run.file).ok());
+    let range = settings.map_or(INSTANT_RANGE, |loaded| loaded.settings.dns.instant_range);
+    range.network()..=range.broadcast()
 }
 
 /// Prints who used which site, from the files of `log.who`.

@@ -1,5 +1,8 @@
 //! Chooses requests, says them in words or in JSON, and sums them up.
 
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::RangeInclusive;
+
 use serde::Serialize;
 use url_mapping::Reason;
 
@@ -24,6 +27,8 @@ pub struct Choice {
     pub who: bool,
     /// A JSON object for each line.
     pub json: bool,
+    /// The addresses that names have before their true responses are known (`dns.instant_range`).
+    pub instant: RangeInclusive<Ipv4Addr>,
 }
 
 /// The text about a log.
@@ -88,7 +93,13 @@ impl Output {
         let (column, words) = (request.column(), request.words(self.slow_ms));
         // A connection that passes unread has no method of its client.
         let method = if request.is_tunnel() { String::new() } else { format!("{} ", request.method) };
-        format!("{time}  {column}  {:>6} ms  {method}{}  {words}", request.duration_ms, request.url)
+        let instant = if self.is_instant(request) { ", at an instant address" } else { "" };
+        format!("{time}  {column}  {:>6} ms  {method}{}  {words}{instant}", request.duration_ms, request.url)
+    }
+
+    /// Returns true if the client dialled an address that its name had before the true response was known.
+    fn is_instant(&self, request: &Request) -> bool {
+        matches!(request.dialled, Some(IpAddr::V4(dialled)) if self.choice.instant.contains(&dialled))
     }
 
     fn json(&self, request: &Request) -> String {
@@ -97,8 +108,10 @@ impl Output {
             #[serde(flatten)]
             request: &'a Request,
             slow: Option<SlowPart>,
+            instant: bool,
         }
-        serde_json::to_string(&Line { request, slow: request.slow(self.slow_ms) }).unwrap_or_default()
+        let (slow, instant) = (request.slow(self.slow_ms), self.is_instant(request));
+        serde_json::to_string(&Line { request, slow, instant }).unwrap_or_default()
     }
 
     /// Adds the clients and the summary, as JSON.
@@ -150,4 +163,29 @@ fn reasons(summary: &Summary) -> String {
         format!("\n{urls} URLs stayed ({label}): {meaning}")
     };
     summary.left_by_count().into_iter().map(line).chain(["\n".to_owned()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::request::tests::line;
+    use super::*;
+
+    #[test]
+    fn a_connection_to_an_instant_address_says_so() {
+        let said = |more: &str, json| {
+            let (first, last) = (Ipv4Addr::new(198, 18, 0, 0), Ipv4Addr::new(198, 19, 255, 255));
+            let choice =
+                Choice { slow_ms: None, left: false, site: None, since: None, who: false, json, instant: first..=last };
+            let mut output = Output::new(choice, 5000);
+            output.take(&line(more));
+            output.pending
+        };
+        let (instant, true_address) = (r#""dialled":"198.18.3.4","#, r#""dialled":"203.0.113.9","#);
+        assert!(said(instant, false).trim_end().ends_with(", at an instant address"), "{}", said(instant, false));
+        assert!(said(instant, true).contains(r#""instant":true"#));
+        for other in [true_address, "", r#""dialled":"2001:db8::1","#, r#""dialled":"x","#] {
+            assert!(!said(other, false).contains("instant"), "{other}");
+            assert!(said(other, true).contains(r#""instant":false"#), "{other}");
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! One line of the access log as a request.
 
+use std::net::IpAddr;
+
 use http_semantics::authority;
 use longhaul_config::Host;
 use object_rules::Outcome;
@@ -19,6 +21,8 @@ pub(super) struct Request {
     pub client: Option<String>,
     /// The other end of the link, at a ground.
     pub remote: Option<String>,
+    /// The address that the client dialled, at a remote whose names may have instant addresses.
+    pub dialled: Option<IpAddr>,
     /// The method.
     pub method: String,
     /// The host as requested, without a port.
@@ -82,6 +86,7 @@ struct Fields {
     hop: String,
     client: Option<String>,
     remote: Option<String>,
+    dialled: Option<String>,
     #[serde(default)]
     method: String,
     #[serde(default)]
@@ -146,6 +151,7 @@ impl Request {
             hop,
             client: fields.client.as_deref().map(visible),
             remote: fields.remote.as_deref().map(visible),
+            dialled: fields.dialled.and_then(|address| address.parse().ok()),
             method: visible(&fields.method),
             status: fields.status.filter(|status| *status != 0),
             first_byte_ms: fields.first_byte_ms,
