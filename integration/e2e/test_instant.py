@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.boxes.pep import command
 from harness.browsers.chromium import browser
 from harness.clients.commands import DnsAnswer, dig
-from harness.host.artifacts import need_commands
+from harness.host.artifacts import built, need_commands
 from harness.host.processes import Child
 from harness.host.waiting import wait_for
 from harness.lab.instant import InstantBed, instant_bed, look_up
@@ -27,6 +28,7 @@ RTT_S = 0.6
 PAGE, PLAIN, OTHER = "page.example.org", "plain.example.org", "other.example.org"
 BROWSED = "browsed.example.org"
 PRIVATE, WITHHELD = "private.example.org", "192.0.0.8"
+LOGGED = "logged.example.org"
 NEW = [f"new{number}.example.org" for number in range(8)]
 
 
@@ -37,6 +39,7 @@ def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[In
         PLAIN,
         OTHER,
         BROWSED,
+        LOGGED,
         *NEW,
         *OF_PROGRAMS.values(),
         *(f"behind-{one}.example.org" for one in FORWARDERS),
@@ -319,7 +322,7 @@ def unbound(folder: Path) -> list[str | Path]:
 
 FORWARDERS_PORT = 5300
 FORWARDERS = {"dnsmasq": (dnsmasq, True), "unbound": (unbound, False)}
-"""Each with true, if a browser behind it gets instant addresses. unbound asks for signatures, and gets the truth."""
+"""Each with true, if a browser behind it gets instant addresses. unbound wants signatures, and gets the truth."""
 
 
 @pytest.mark.parametrize("forwarder", FORWARDERS)
@@ -327,8 +330,8 @@ def test_a_forwarder_keeps_no_instant_address_for_programs_behind_it(bed: Instan
     need_commands(forwarder)
     name, server = f"behind-{forwarder}.example.org", ("127.0.0.1", FORWARDERS_PORT)
     (home := bed.folder / forwarder).mkdir()
-    command, is_instant_behind = FORWARDERS[forwarder]
-    with Child(bed.line.clients.inside(command(home)), home / "log"):
+    words, is_instant_behind = FORWARDERS[forwarder]
+    with Child(bed.line.clients.inside(words(home)), home / "log"):
         wait_for(
             forwarder,
             lambda: look_up(bed.line, PAGE, "A", timeout_s=1, server=server).get("A"),
@@ -336,3 +339,35 @@ def test_a_forwarder_keeps_no_instant_address_for_programs_behind_it(bed: Instan
         assert look_up(bed.line, name, "A", "HTTPS", server=server)["A"].instant == is_instant_behind
         time.sleep(0.1)  # Longer than the two queries of a browser are apart.
         assert look_up(bed.line, name, "A", "AAAA", server=server)["A"].addresses == (truth(bed, name),)
+
+
+def test_the_log_in_words_marks_what_went_to_an_instant_address(bed: InstantBed) -> None:
+    (address,) = bed.visit(LOGGED).addresses
+    log = bed.folder / "remote" / "access.jsonl"
+
+    def line(path: str, dialled: str) -> str:
+        got = bed.curl.get(f"http://{LOGGED}{path}", "--resolve", f"{LOGGED}:80:{dialled}")
+        assert got.status == 200, got
+        wait_for(f"the line of {path}", lambda: path in log.read_text())
+        return next(one for one in command("log", str(log)).stdout.splitlines() if path in one)
+
+    assert line("/one.bin", address).endswith(", at an instant address")
+    assert "instant" not in line("/two.bin", truth(bed, LOGGED))
+
+
+def test_check_names_a_route_in_the_range(bed: InstantBed) -> None:
+    near = bed.line.near
+    check = [built("longhaul"), "check", "--here", bed.pair.remote.config]
+
+    def said() -> str:
+        done = near.run(*check, check=False)
+        return done.stdout + done.stderr
+
+    assert "dns.instant_range" not in said()
+    near.ip("route", "add", "198.18.5.0/24", "dev", "lo")
+    try:
+        text = " ".join(said().split())
+    finally:
+        near.ip("route", "del", "198.18.5.0/24", "dev", "lo")
+    assert "a route leads 198.18.5.0/24 to the device lo" in text, text
+    assert "does not fit this machine" in text, text

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use longhaul_config::{Cache, Loaded, Settings, reaches};
+use longhaul_config::{Cache, INSTANT_RANGE, Loaded, Settings, reaches};
 use longhaul_derive::{CongestionControl, CongestionControls, Derived, HostFacts, derive};
 use longhaul_observe::report::{RunReport, find};
 use longhaul_render::host::{Machine, lost_queue, wide_device};
@@ -20,6 +20,7 @@ use super::locate::{self, Overridden, local_addresses, locate};
 use super::ports::{self, Present};
 use super::preflight::too_few_files;
 use super::private::{ADMIN, DNS_METRICS, TOLD};
+use super::taken_range::in_use;
 use super::{disk_space, service_user, state, watches};
 use crate::host::link_device;
 
@@ -84,6 +85,7 @@ pub(crate) fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) ->
     facts.extend(absent_addresses(settings));
     facts.extend(absent_ranges(settings));
     facts.extend(unsteered_names(settings));
+    facts.extend(taken_range(settings));
     facts.extend(parents_on_this_box(settings, &local_addresses()));
     facts.extend(too_few_files(settings).map(|text| Fact::advises(Some("limits.connections"), text)));
     facts.extend(link_queue(settings, derived, run.is_some()));
@@ -236,6 +238,14 @@ fn unsteered_names(settings: &Settings) -> Option<Fact> {
         if address.prefix_len() == address.max_prefix_len() { address.addr().to_string() } else { address.to_string() }
     );
     Some(Fact::contradicts(Some("proxy.addresses"), &text))
+}
+
+/// A range of instant addresses that somebody has. A file of an older version chose neither the range nor such addresses.
+fn taken_range(settings: &Settings) -> Option<Fact> {
+    let text = in_use(settings, &local_addresses())?;
+    let chosen = settings.first_visits().is_ok() || settings.dns.instant_range != INSTANT_RANGE;
+    let key = Some("dns.instant_range");
+    Some(if chosen { Fact::contradicts(key, &text) } else { Fact::advises(key, text) })
 }
 
 /// Ranges that no route makes this machine's own. IPv6 is left out: its kernel code lets nobody bind an address of a route.

@@ -70,6 +70,7 @@ mod state;
 mod status_page;
 mod stop;
 mod supervisor;
+mod taken_range;
 mod takeover;
 mod tree;
 mod watches;
