@@ -135,6 +135,8 @@ CASES = [
         [True, True, True],
     ),
 ]
+SEARCHED = "corp.example.org"
+"""The search domain of the clients' network, which is in `dns.except`."""
 NO_SUCH_NAME = {"chromium": "ERR_NAME_NOT_RESOLVED", "firefox": "dnsNotFound"}
 MOST_ATTEMPTS = 6
 """Firefox tries a connection that ends eleven times, where nobody refuses it."""
@@ -239,10 +241,14 @@ def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[In
     authority = Authority(folder)
     site = site_of(folder)
     certificate = authority.issue(*(f"*.{part(name, n)}.example.org" for name in PROBES for n in range(len(CASES))))
-    with instant_bed(folder, "geo", site=site, authority=authority) as standing, standing.kept():
-        hosts = folder / "hosts"
-        hosts.write_text(f"127.0.0.1 localhost\n{ANOTHER} in-hosts.example.org\n")
-        standing.line.clients.hosts = hosts
+    more = f"dns: {{ instant: on, except: [{SEARCHED}] }}\n"
+    with instant_bed(folder, "geo", site=site, authority=authority, remote_more=more) as standing, standing.kept():
+        clients = standing.line.clients
+        (hosts := folder / "hosts").write_text(f"127.0.0.1 localhost\n{ANOTHER} in-hosts.example.org\n")
+        clients.hosts = hosts
+        assert clients.resolv_conf
+        with clients.resolv_conf.open("a") as file:
+            file.write(f"search {SEARCHED}\n")
         with (
             web_ports(standing.line.internet, WEB_PORTS, certificate),
             stun(standing.line.internet, STUN),
@@ -294,7 +300,7 @@ def test_a_page_works_from_an_instant_address(bed: InstantBed, tab: Tab, number:
     assert bed.outcomes()["instant"] > before, "no lookup of the page was instant"
 
 
-def test_a_name_of_one_label_does_not_exist(tab: Tab) -> None:
+def test_a_name_of_one_label_does_not_exist_though_the_network_has_a_search_domain(tab: Tab) -> None:
     assert NO_SUCH_NAME[tab.name] in tab.open("http://qwxzkjdhrt/")
 
 

@@ -44,7 +44,7 @@ PREFERENCES: Mapping[str, Any] = {
     # Names are looked up at the network's resolver.
     "doh-rollout.disable-heuristics": True,
     "network.trr.mode": 5,
-    # Firefox asks for HTTPS records, but not while it is driven.
+    # Firefox queries for HTTPS records, but not while it is driven.
     "network.dns.native_https_query_in_automation": True,
 }
 WATCH = """

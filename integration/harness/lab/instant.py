@@ -135,6 +135,7 @@ def instant_bed(
     records: dict[str, list[str]] | None = None,
     site: Site | None = None,
     authority: Authority | None = None,
+    remote_more: str = ON,
 ) -> Iterator[InstantBed]:
     """Sets the bed up. `names` are hosts with an origin, `records` names with addresses alone, and `site` has further
     hosts."""
@@ -148,7 +149,7 @@ def instant_bed(
     with (
         Line(folder, profile, seed=1) as line,
         Origins(site.write(folder / "site.json"), folder, line.internet),
-        pair_of_init(folder, line, link(profile), trusted=authority.files.cert, remote_more=ON) as both,
+        pair_of_init(folder, line, link(profile), trusted=authority.files.cert, remote_more=remote_more) as both,
     ):
         line.near.run("nft", "-f", write_guard(folder))
         yield InstantBed(folder, line, site, authority, both)

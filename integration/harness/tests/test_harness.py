@@ -162,13 +162,18 @@ def test_namespaces_of_a_killed_run_are_swept_and_those_in_use_are_not() -> None
 
 
 @pytest.mark.usefixtures("root")
-def test_a_namespace_s_resolv_conf_is_seen_inside_only(tmp_path: Path) -> None:
-    mine = tmp_path / "resolv.conf"
+def test_a_namespace_s_resolv_conf_and_hosts_are_seen_inside_only(tmp_path: Path) -> None:
+    mine, hosts = tmp_path / "resolv.conf", tmp_path / "a 'hosts'"
     mine.write_text("nameserver 203.0.113.53\n")
-    outside = Path("/etc/resolv.conf").read_text()
+    hosts.write_text("203.0.113.7 www.example.org\n")
+    places = [Path("/etc/resolv.conf"), Path("/etc/hosts")]
+    outside = [place.read_text() for place in places]
     with Namespace("resolv", resolv_conf=mine) as inside:
-        assert inside.run("cat", "/etc/resolv.conf").stdout == mine.read_text()
-        assert Path("/etc/resolv.conf").read_text() == outside
+        assert inside.run("cat", places[0]).stdout == mine.read_text()
+        assert inside.run("cat", places[1]).stdout == outside[1]
+        inside.hosts = hosts
+        assert inside.run("cat", *places).stdout == mine.read_text() + hosts.read_text()
+        assert [place.read_text() for place in places] == outside
 
 
 @pytest.mark.usefixtures("root")
