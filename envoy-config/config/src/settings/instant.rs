@@ -12,7 +12,8 @@ use crate::sockets::Family;
 /// `dns.instant`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstantWish {
-    /// Off, for as long as not every use of an address was tested.
+    /// Off. Where clients have a public search domain, Chromium's probes for forged responses would find names that do not
+    /// exist.
     Auto,
     /// The operator's choice.
     On,
@@ -48,7 +49,7 @@ impl fmt::Display for NotInstant {
         f.write_str(match self {
             Self::Off => "`dns.instant` is off",
             Self::Auto => {
-                "`dns.instant` is auto, which is off: not every use of an address was tested, so `on` is your choice"
+                "`dns.instant` is auto, which is off: names that do not exist fail in another way, so `on` is your choice"
             }
             Self::NotRemote => "only the lookups of a remote cross the link",
             Self::NoDns => "`listen.dns` is off",

@@ -108,7 +108,10 @@ mod tests {
         }
         assert!(!listed.contains("instant_true"), "{listed}");
         assert!(visits.contains("dnat ip to ip daddr map @instant_true"), "{visits}");
-        assert!(visits.contains("ip daddr @instant_absent tcp dport 443 ct state new reject with tcp reset"), "{visits}");
+        assert!(
+            visits.contains("ip daddr @instant_absent tcp dport 443 ct state new reject with tcp reset"),
+            "{visits}"
+        );
         assert!(visits.contains("iifname lan0 ip daddr 198.18.0.0/15 ip daddr != @instant_none"), "{visits}");
         assert!(
             both.contains("iifname lan0 ip daddr 198.19.0.0/16 ip daddr != @instant_none"),
