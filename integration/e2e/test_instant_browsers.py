@@ -128,6 +128,17 @@ CASES = [
         "all.push((await fetch('/_/echo', {cache: 'no-store'})).status); await pause(300); } return all",
         [200, 200, 200],
     ),
+    # Browsers keep public pages from addresses that they take for local ones.
+    *(
+        Case(
+            f"objects of a page at a true address, over {scheme}",
+            f"return [await image('{scheme}://img.$.example.org/picture.svg'),"
+            f" await text('{scheme}://api.$.example.org:{port}/')]",
+            [True, f"port {port}"],
+            page=f"{scheme}://in-hosts.example.org{PAGE}",
+        )
+        for scheme, port in (("http", 8080), ("https", 8443))
+    ),
     Case(
         "a name with a private address, on every port",
         "return Promise.all(['https://private.$.example.org/', 'https://private2.$.example.org:8443/',"
@@ -319,7 +330,7 @@ def test_a_name_of_the_hosts_file_keeps_its_address(tab: Tab) -> None:
 def test_a_name_that_does_not_exist_fails_after_a_few_attempts(bed: InstantBed, tab: Tab) -> None:
     name = f"absent-{tab.name}.example.org"
     assert tab.open(f"https://{name}/")
-    # The log is written in the order of events, some time after them. So a last attempt tells that the others are in it.
+    # The log is in the order of events, and comes some time after them. A last attempt tells that the others are in it.
     last = f"last.{name}"
     (address,) = bed.visit(last).addresses
     bed.curl.get(f"https://{last}/", "--resolve", f"{last}:443:{address}")
