@@ -134,11 +134,14 @@ pub(super) fn check(root: &Node, draft: &Draft, problems: &mut Vec<Problem>) {
     }
     images_without_cache(&places, draft, problems);
     instant::check(&places, draft, problems);
-    if let (Some(link), Some(clients)) = (&draft.link, &draft.clients) {
-        pair::weights_of_nothing(&places, link, clients, problems);
+    if let (Some(link), Some(links), Some(clients)) = (&draft.link, &draft.links, &draft.clients) {
+        pair::weights_of_nothing(&places, link, links, clients, problems);
     }
     if let Some(role) = &draft.role {
         pair::check(&places, role, draft.link.as_ref(), draft.upstream.as_ref(), draft.proxy.as_ref(), problems);
+        if let Some(links) = &draft.links {
+            pair::quic_over_several_links(&places, role, links, problems);
+        }
     }
     if let (Some(rewrite), Some(proxy)) = (&draft.rewrite, &draft.proxy) {
         if rewrite.level != Level::Off && rewrite.target == TargetWish::Https && proxy.secure_names.is_empty() {

@@ -116,6 +116,7 @@ fn assemble(file: PathBuf, draft: read::Draft) -> Option<Settings> {
         engine: draft.engine?,
         role: draft.role?,
         link: draft.link?,
+        links: draft.links?,
         compare: draft.compare?,
         clients: draft.clients?,
         proxy: draft.proxy?,

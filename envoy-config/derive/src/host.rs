@@ -17,6 +17,8 @@ pub struct HostFacts {
     pub cgroup: CgroupLimits,
     /// True if the kernel can bound TCP's retransmission timer (`TCP_RTO_MAX_MS`, Linux 6.15).
     pub bounds_retransmission: bool,
+    /// True if the kernel has Multipath TCP, switched on.
+    pub multipath: bool,
 }
 
 /// The TCP congestion controls that a socket may use.
@@ -43,6 +45,7 @@ impl HostFacts {
             processors: None,
             cgroup: CgroupLimits::default(),
             bounds_retransmission: false,
+            multipath: false,
         }
     }
 
@@ -65,7 +68,8 @@ impl HostFacts {
         let processors = sched_getaffinity(None).ok().map(|set| set.count());
         // The socket option came with this default for sockets without it.
         let bounds_retransmission = read("tcp_rto_max_ms").is_ok();
+        let multipath = fs::read_to_string("/proc/sys/net/mptcp/enabled").is_ok_and(|on| on.trim() == "1");
         let cgroup = CgroupLimits::of_this_process();
-        Self { congestion_controls, processors, cgroup, bounds_retransmission }
+        Self { congestion_controls, processors, cgroup, bounds_retransmission, multipath }
     }
 }

@@ -12,6 +12,7 @@ mod host;
 mod images;
 mod intervals;
 mod link_queue;
+mod links;
 mod names;
 mod neighbours;
 mod packets;
@@ -30,6 +31,7 @@ pub use {
     host::{CongestionControls, HostFacts},
     images::ImagesChoice,
     link_queue::{ClientAddress, LinkQueue, SEVERAL_LINKS, Shaping},
+    links::{LinkPlan, LinkUse, MultipathUse},
     names::names_ahead,
     neighbours::{Limit, Neighbours, Unshared},
     packets::Packets,

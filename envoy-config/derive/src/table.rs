@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use longhaul_config::units::{Bytes, show_duration};
-use longhaul_config::{Link, LinkModel, OverrideValue, Role, Settings, TransportKey};
+use longhaul_config::units::{Bytes, Rate, show_duration};
+use longhaul_config::{Link, LinkModel, OverrideValue, Price, Role, Settings, TransportKey};
 
 use super::bounds::Bounds;
 use super::capacity::{Capacity, Reasoned};
@@ -13,6 +13,7 @@ use super::host::{CongestionControls, HostFacts};
 use super::images::ImagesChoice;
 use super::intervals::Intervals;
 use super::link_queue::LinkQueue;
+use super::links::{LinkPlan, MultipathUse};
 use super::neighbours::Neighbours;
 use super::packets::Packets;
 use super::retransmission;
@@ -68,6 +69,10 @@ pub struct Derived {
     pub warm: Option<Warm>,
     /// The shares of the link.
     pub neighbours: Neighbours,
+    /// The use of each of several links, the preferred one first. Empty with one link.
+    pub links: Vec<LinkPlan>,
+    /// The use of Multipath TCP between the ends of a pair.
+    pub multipath: MultipathUse,
     /// The kernel's queue in front of the link.
     pub link_queue: LinkQueue,
     /// The levels of the compressors towards clients.
@@ -119,7 +124,10 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let target = choose(settings, &model);
     let Link { rtt, down, up, price: _, mtu: _, fill: _, device: _ } = settings.link;
     let rtt_text = show_duration(rtt);
-    let intervals = Intervals::of(&settings.link, &settings.role);
+    // Windows follow from the preferred of several links. Time-outs follow from the slowest, and buffers from all of them.
+    let (slow, all) = (settings.slowest_link(), settings.all_links());
+    let slow_rtt_text = show_duration(slow.rtt);
+    let intervals = Intervals::of(&idle_link(settings), &settings.role);
 
     let bdp_down = table.bytes(TransportKey::BdpDown, down.bytes_in(rtt), format!("{down} x {rtt_text} / 8"), RFC_6349);
     let bdp_up = table.bytes(TransportKey::BdpUp, up.bytes_in(rtt), format!("{up} x {rtt_text} / 8"), RFC_6349);
@@ -129,24 +137,30 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     // The BDP of the link toward this box, and of the link away from it.
     let (down_row, up_row) = (("bdp_down", bdp_down.value), ("bdp_up", bdp_up.value));
     let (inward, outward) = if settings.role.stands_beside_clients() { (down_row, up_row) } else { (up_row, down_row) };
+    let (inward_all, outward_all) = if settings.links.is_empty() {
+        (inward, outward)
+    } else {
+        let of_all = |name, rate: Rate| (name, Bytes(rate.bytes_in(all.rtt)));
+        (of_all("all rates down x the longest RTT", all.down), of_all("all rates up x the longest RTT", all.up))
+    };
     let send_buffer_max = table.bytes(
         TransportKey::SendBufferMax,
-        (outward.1.0.saturating_mul(4)).max(KERNEL_WMEM),
+        (outward_all.1.0.saturating_mul(4)).max(KERNEL_WMEM),
         format!(
             "4 x {} {} (twice in flight, twice for the kernel's own bookkeeping), at least {}",
-            outward.0,
-            outward.1,
+            outward_all.0,
+            outward_all.1,
             Bytes(KERNEL_WMEM)
         ),
         TCP_7,
     );
     let receive_buffer_max = table.bytes(
         TransportKey::ReceiveBufferMax,
-        (inward.1.0.saturating_mul(4)).max(KERNEL_RMEM),
+        (inward_all.1.0.saturating_mul(4)).max(KERNEL_RMEM),
         format!(
             "4 x {} {} (twice in flight, twice for the kernel's own bookkeeping), at least {}",
-            inward.0,
-            inward.1,
+            inward_all.0,
+            inward_all.1,
             Bytes(KERNEL_RMEM)
         ),
         TCP_7,
@@ -159,8 +173,8 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     );
     let user_timeout = table.duration(
         TransportKey::UserTimeout,
-        Duration::from_secs(40) + rtt * 50,
-        format!("40 s of outage + 50 x RTT {rtt_text}"),
+        Duration::from_secs(40) + slow.rtt * 50,
+        format!("40 s of outage + 50 x RTT {slow_rtt_text}"),
         PAPER_OUTAGE,
     );
     let keepalive_idle = table.duration(
@@ -171,8 +185,8 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     );
     let keepalive_interval = table.duration(
         TransportKey::KeepaliveInterval,
-        (rtt * 10).max(Duration::from_secs(10)),
-        format!("10 x RTT {rtt_text}, at least 10 s"),
+        (slow.rtt * 10).max(Duration::from_secs(10)),
+        format!("10 x RTT {slow_rtt_text}, at least 10 s"),
         TCP_7,
     );
     let keepalive_probes = table.count(
@@ -183,9 +197,9 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     );
     let client_idle_timeout = table.duration(
         TransportKey::ClientIdleTimeout,
-        (Duration::from_mins(10) + rtt * 1000).min(Duration::from_hours(1)),
+        (Duration::from_mins(10) + slow.rtt * 1000).min(Duration::from_hours(1)),
         format!(
-            "10 min, longer than a page is read or a program is silent, + 1000 x RTT {rtt_text}: a new connection costs \
+            "10 min, longer than a page is read or a program is silent, + 1000 x RTT {slow_rtt_text}: a new connection costs \
              two of them; at most 1h"
         ),
         "design: connections persist across pages (WWW 2004, section 3.1)",
@@ -209,20 +223,23 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     );
     let handshake_timeout = table.duration(
         TransportKey::HandshakeTimeout,
-        Duration::from_secs(15) + rtt * 20,
-        format!("15 s + 20 x RTT {rtt_text}: retransmitted handshakes finish, slow-loris does not last"),
+        Duration::from_secs(15) + slow.rtt * 20,
+        format!("15 s + 20 x RTT {slow_rtt_text}: retransmitted handshakes finish, slow-loris does not last"),
         "RFC 6298 (doubling retransmissions)",
     );
     let drain_time = table.duration(
         TransportKey::DrainTime,
-        round_up_to_seconds(down.time_for(HEAVY_PAGE_BYTES) * 8).clamp(Duration::from_mins(1), Duration::from_mins(10)),
-        format!("8 pages of 2.9 MB at {down}, from 60 s to 600 s"),
+        round_up_to_seconds(slow.down.time_for(HEAVY_PAGE_BYTES) * 8).clamp(Duration::from_mins(1), Duration::from_mins(10)),
+        format!("8 pages of 2.9 MB at {}, from 60 s to 600 s", slow.down),
         "lab: the 2025 median page",
     );
+    // A stream goes on over each of several links, so its window is that of the link with most bytes on the way.
+    let longest = settings.links.iter().map(|link| link.down.bytes_in(link.rtt)).max();
+    let inward_most = longest.map_or(inward, |bytes| ("the largest bdp_down of a link", Bytes(bytes)));
     let stream_window = table.bytes(
         TransportKey::StreamWindow,
-        inward.1.0.saturating_mul(2).clamp(64 << 10, 16 << 20),
-        format!("2 x {} {}, from 64kib to 16mib", inward.0, inward.1),
+        inward_most.1.0.saturating_mul(2).clamp(64 << 10, 16 << 20),
+        format!("2 x {} {}, from 64kib to 16mib", inward_most.0, inward_most.1),
         RFC_9113,
     );
     let capacity = Capacity::of(settings, host);
@@ -271,7 +288,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let bounds = Bounds::of(settings, &connection_buffer, &stream_window, &connection_window);
 
     let remote = settings.role.remote();
-    let failover = remote.map(|remote| Failover::of(remote, &settings.link, &intervals, user_timeout.value));
+    let failover = remote.map(|remote| Failover::of(remote, &slow, &intervals, user_timeout.value));
     Derived {
         bdp_down,
         bdp_up,
@@ -304,9 +321,11 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         timers,
         bounds,
         neighbours: Neighbours::of(settings),
+        links: LinkPlan::all(&settings.links),
+        multipath: MultipathUse::of(settings, host),
         link_queue: LinkQueue::of(&settings.link, &settings.role),
         packets: settings.link.mtu.map(Packets::of),
-        retransmission: retransmission::bound(&settings.link, host),
+        retransmission: retransmission::bound(&slow, host),
         images: ImagesChoice::of(settings),
         target,
         model,
@@ -334,6 +353,13 @@ pub fn offers_http3(settings: &Settings) -> bool {
 
 fn http3_is_possible(settings: &Settings) -> bool {
     settings.listen.tls.is_some() && !settings.terminate.is_empty()
+}
+
+/// Returns the link that decides what an idle pair sends. Each of several links keeps subflows of the same connections, so
+/// one that is metered decides for all.
+fn idle_link(settings: &Settings) -> Link {
+    let metered = settings.links.iter().any(|link| link.price == Price::Metered);
+    Link { price: if metered { Price::Metered } else { settings.link.price }, ..settings.slowest_link() }
 }
 
 /// Collects the printed rows while values are computed.

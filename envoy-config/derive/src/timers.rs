@@ -102,7 +102,7 @@ pub(super) struct From<'a> {
 
 impl Timers {
     pub(super) fn of(from: &From<'_>) -> Self {
-        let link = &from.settings.link;
+        let link = &from.settings.slowest_link();
         let header = from.settings.limits.header;
         let near = from.settings.role.stands_beside_clients();
         Self {
@@ -253,7 +253,7 @@ fn pipe_end(from: &From<'_>) -> Timer {
     /// The buffer of the hop within this process, in bytes.
     const HOPS: u64 = 64 << 10;
     const MOST: Duration = Duration::from_mins(5);
-    let link = &from.settings.link;
+    let link = &from.settings.slowest_link();
     let time = Duration::from_secs(1) + link.rtt * 4 + link.down.time_for((from.stream_window.0 + HOPS) * NEIGHBOURS);
     Timer {
         traffic: &[Traffic::Tunnel],

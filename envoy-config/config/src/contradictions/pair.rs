@@ -3,7 +3,7 @@
 use super::Places;
 use crate::diagnostic::Problem;
 use crate::names::{Host, HostPort};
-use crate::settings::{ClientGroup, Fill, Ground, Link, PipeTransport, Proxy, Remote, Role, Upstream, WhenDown};
+use crate::settings::{ClientGroup, Fill, Ground, Link, NamedLink, PipeTransport, Proxy, Remote, Role, Upstream, WhenDown};
 
 /// Checks the pair. Skips a group that has a problem of its own.
 pub(super) fn check(
@@ -32,6 +32,7 @@ pub(super) fn check(
 pub(super) fn weights_of_nothing(
     places: &Places<'_>,
     link: &Link,
+    links: &[NamedLink],
     clients: &[ClientGroup],
     problems: &mut Vec<Problem>,
 ) {
@@ -46,7 +47,11 @@ pub(super) fn weights_of_nothing(
                 "has no effect, because nobody has a share",
             )
             .and(places.of(&["link", "fill"]), "`link.fill` is off")
-            .help("write `fill: auto` under `link`, at both ends"),
+            .help(if links.is_empty() {
+                "write `fill: auto` under `link`, at both ends"
+            } else {
+                "remove them: clients have no shares of several `links` yet"
+            }),
         );
     }
 }
@@ -133,6 +138,27 @@ fn quic_by_address(places: &Places<'_>, role: &Role, problems: &mut Vec<Problem>
             "write the name in the certificate of the ground, and add a resolver that knows it to `upstream.resolvers`",
         ),
     );
+}
+
+/// Refuses HTTP/3 over several links. A pipe over QUIC dies with the link on which it was opened.
+pub(super) fn quic_over_several_links(
+    places: &Places<'_>,
+    role: &Role,
+    links: &[NamedLink],
+    problems: &mut Vec<Problem>,
+) {
+    let Role::Remote(Remote { transport: PipeTransport::H3, .. }) = role else { return };
+    if !links.is_empty() {
+        problems.push(
+            Problem::error(
+                "`split.transport: h3` over several links",
+                places.of(&["split", "transport"]),
+                "a pipe over QUIC dies with its link",
+            )
+            .and(places.of(&["links"]), "several links")
+            .help("write `transport: h2`, whose connections use all links"),
+        );
+    }
 }
 
 /// Refuses HTTP/3 to several grounds. Envoy sends one server name on all QUIC connections of a cluster.

@@ -7,7 +7,7 @@ use crate::contradictions::Places;
 use crate::diagnostic::Problem;
 use crate::read::Draft;
 use crate::reader::{rates_of_other_units, time_of_another_unit};
-use crate::settings::Link;
+use crate::settings::{Link, NamedLink};
 use crate::units::{Rate, show_duration};
 
 /// The round trips of slow links, from a cell beside its server to two satellite hops with a long way between them.
@@ -20,22 +20,39 @@ const MOST_UP: u64 = 2;
 const MOST_DOWN: u64 = 100;
 
 pub(super) fn check(places: &Places<'_>, draft: &Draft) -> Vec<Problem> {
-    let Some(link) = &draft.link else { return Vec::new() };
-    [round_trip(places, link), rates(places, link)].into_iter().flatten().collect()
+    let (Some(link), Some(links)) = (&draft.link, &draft.links) else { return Vec::new() };
+    let each = |link: &Link, at: &[&str]| [round_trip(places, link, at), rates(places, link, at)];
+    if links.is_empty() {
+        return each(link, &["link"]).into_iter().flatten().collect();
+    }
+    let of_one = |(at, link): (usize, &NamedLink)| each(&link.alone(), &["links", &at.to_string()]);
+    links.iter().enumerate().flat_map(of_one).flatten().collect()
 }
 
-fn round_trip(places: &Places<'_>, link: &Link) -> Option<Problem> {
+/// Returns the name of the group at a path: `link`, or `links[1]`.
+fn group(at: &[&str]) -> String {
+    match at {
+        [group, index] => format!("{group}[{index}]"),
+        _ => at.concat(),
+    }
+}
+
+fn path<'p>(at: &[&'p str], key: &'p str) -> Vec<&'p str> {
+    at.iter().copied().chain([key]).collect()
+}
+
+fn round_trip(places: &Places<'_>, link: &Link, at: &[&str]) -> Option<Problem> {
     let is_local = link.rtt < *RTT.start() && link.down >= LOCAL;
     if RTT.contains(&link.rtt) || is_local {
         return None;
     }
-    let path = ["link", "rtt"];
+    let path = path(at, "rtt");
     let shown = show_duration(link.rtt);
     let meant = places.text(&path).and_then(|text| time_of_another_unit(text, &RTT));
     let meant = meant.map(|meant| format!("write `{meant}` if the unit is wrong; ")).unwrap_or_default();
     let [least, most] = [*RTT.start(), *RTT.end()].map(show_duration);
     let problem = Problem::warning(
-        format!("`link.rtt` of {shown} is not that of a slow link"),
+        format!("`{}.rtt` of {shown} is not that of a slow link", group(at)),
         places.value(&path),
         format!("slow links have {least} to {most}"),
     );
@@ -46,7 +63,7 @@ fn round_trip(places: &Places<'_>, link: &Link) -> Option<Problem> {
     )
 }
 
-fn rates(places: &Places<'_>, link: &Link) -> Option<Problem> {
+fn rates(places: &Places<'_>, link: &Link, at: &[&str]) -> Option<Problem> {
     let (down, up) = (link.down.bits_per_second.max(1), link.up.bits_per_second.max(1));
     let (larger, smaller, times) = if up > down.saturating_mul(MOST_UP) {
         ("up", "down", up / down)
@@ -55,17 +72,17 @@ fn rates(places: &Places<'_>, link: &Link) -> Option<Problem> {
     } else {
         return None;
     };
-    let [large, small] = [larger, smaller].map(|key| places.value(&["link", key]));
-    let is_swap = larger == "up";
+    let [large, small] = [larger, smaller].map(|key| places.value(&path(at, key)));
+    let (group, is_swap) = (group(at), larger == "up");
     let suspicion = if is_swap { "swapped, or kbit for mbit?" } else { "kbit for mbit?" };
     let problem = Problem::warning(
-        format!("`link.{larger}` is {times} times `link.{smaller}`: {suspicion}"),
+        format!("`{group}.{larger}` is {times} times `{group}.{smaller}`: {suspicion}"),
         large,
         format!("{larger} is {}", if is_swap { link.up } else { link.down }),
     )
     .and(small, format!("{smaller} is {}", if is_swap { link.down } else { link.up }));
     let in_bounds = |down: u64, up: u64| up <= down.saturating_mul(MOST_UP) && down <= up.saturating_mul(MOST_DOWN);
-    let others = |key: &str| places.text(&["link", key]).map(rates_of_other_units).unwrap_or_default().into_iter();
+    let others = |key: &str| places.text(&path(at, key)).map(rates_of_other_units).unwrap_or_default().into_iter();
     let of_down =
         others("down").filter(|(_, rate)| in_bounds(rate.bits_per_second, up)).map(|(text, _)| ("down", text));
     let of_up = others("up").filter(|(_, rate)| in_bounds(down, rate.bits_per_second)).map(|(text, _)| ("up", text));

@@ -76,6 +76,39 @@ pub(crate) const KEYS: &[Key] = &[
         "the network interface that leads to the link, and to nothing else. `longhaul host` gives it the kernel's fair queue, at 95% of the rate in which this box sends. So clients share the link also for what bypasses Longhaul ([how](../docs/src/neighbours.md#the-device-of-the-link))",
     ),
     key(
+        "links",
+        Form("list of `{ name, device, rtt, down, up, price, use }`"),
+        Is("[]"),
+        "a remote, in place of `link`: several links under one pair, the preferred one first ([how](../docs/src/two-links.md)). Connections to the ground outlive the loss of a link. A preview",
+    ),
+    key(
+        "links.name",
+        Form("letters, digits, `-`, `_`"),
+        Required("lte"),
+        "the name of the link, in `status` and metrics",
+    ),
+    key(
+        "links.device",
+        Form("the name of an interface"),
+        Required("wwan0"),
+        "the network interface that leads to this link, and to nothing else. `longhaul host` follows its address and its gateway",
+    ),
+    key("links.rtt", RTT, Required("80ms"), "the round trip over this link without queueing"),
+    key("links.down", RATE, Required("8mbit"), "its rate to clients"),
+    key("links.up", RATE, Required("2mbit"), "its rate from clients"),
+    key(
+        "links.price",
+        Words(&["free", "metered"]),
+        Is("free"),
+        "`metered`: each byte costs money. As a standby, it is probed every 4 minutes while nothing else is wrong, and carries data only while no other link works",
+    ),
+    key(
+        "links.use",
+        Words(&["auto", "always", "bulk", "backup"]),
+        Is("auto"),
+        "`always`: it carries bytes of every connection, beside the preferred link. `backup`: it carries bytes while no other link works. `bulk`: large transfers, as `backup` for now. `auto`: `always` if it is free and its round trip is below twice that of the preferred link, else `bulk` if it is free and wider than half of it, else `backup`",
+    ),
+    key(
         "compare",
         Form("`1%` to `50%`, `off`"),
         Is("off"),
@@ -535,6 +568,12 @@ pub(crate) const KEYS: &[Key] = &[
         Words(&["h2", "h3"]),
         Is("h2"),
         "the protocol of the pipe. `h3`: HTTP/3 over QUIC, where a lost packet delays only the requests that it belongs to. Set it at both ends, open UDP to the port of `split.listen`, and give the ground by name. TLS of clients and DNS have TCP connections anyway",
+    ),
+    key(
+        "split.multipath",
+        Words(&["auto", "off"]),
+        Is("auto"),
+        "Multipath TCP between the ends, so that connections outlive the loss of [one of several links](../docs/src/two-links.md). `auto`: at a remote with `links`, and at a ground whose kernel has it. Connections of other remotes stay TCP. `off`: TCP alone",
     ),
     key(
         "split.pack_headers",

@@ -19,7 +19,7 @@ fn file(role: &str, key: &Key, value: &str) -> String {
     match key.name.split('.').collect::<Vec<_>>()[..] {
         ["role"] => format!("role: {value}\n"),
         [top] => format!("role: {role}\n{top}: {value}\n"),
-        ["clients", key] => format!("role: {role}\nclients: [ {{ {key}: {value} }} ]\n"),
+        [list @ ("clients" | "links"), key] => format!("role: {role}\n{list}: [ {{ {key}: {value} }} ]\n"),
         [group, last] => format!("role: {role}\n{group}: {{ {last}: {value} }}\n"),
         [top @ "tls", group @ "acme", key] | [top @ "page", group @ "images", key] => {
             format!("role: {role}\n{top}: {{ {group}: {{ {key}: {value} }} }}\n")

@@ -8,6 +8,7 @@ mod cut_dial;
 mod dns;
 mod edge;
 mod images;
+mod links;
 mod list;
 mod log;
 mod notify;
@@ -25,7 +26,7 @@ mod transport;
 
 use super::reader::Reader;
 use super::settings::{
-    Acme, Cache, ClientGroup, Compress, Dns, DrainTimes, EngineWish, Images, Limits, Link, Listen, Notify, Page, Proxy,
+    Acme, Cache, ClientGroup, Compress, Dns, DrainTimes, EngineWish, Images, Limits, Link, Listen, NamedLink, Notify, Page, Proxy,
     Rewrite, Role, Termination, Tracing, Upstream, Workers,
 };
 use crate::overrides::Overrides;
@@ -39,6 +40,7 @@ pub(super) struct Draft {
     pub(super) engine: Option<EngineWish>,
     pub(super) role: Option<Role>,
     pub(super) link: Option<Link>,
+    pub(super) links: Option<Vec<NamedLink>>,
     #[allow(clippy::option_option, reason = "the inner None says off")]
     pub(super) compare: Option<Option<Share>>,
     pub(super) clients: Option<Vec<ClientGroup>>,
@@ -72,7 +74,7 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
     if written.is_some() {
         split::refuse_what_is_not_here(reader, &top, kind);
     }
-    let link = edge::link(reader, &top);
+    let (link, links) = links::link_or_links(reader, &top, kind);
     let role = written.and_then(|kind| split::role(reader, &top, kind));
     let listen = edge::listen(reader, &top);
     let listen = match (listen, &role) {
@@ -89,6 +91,7 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
         engine: edge::engine(reader, &top),
         role,
         link,
+        links,
         compare: compare::compare(reader, &top, kind),
         clients: clients::clients(reader, &top, kind),
         proxy: edge::proxy(reader, &top, kind),

@@ -4,7 +4,7 @@ use crate::diagnostic::{Place, Problem};
 use crate::names::Host;
 use crate::peer_name::PeerName;
 use crate::reader::{Reader, Section};
-use crate::settings::{Ground, Intercept, Listen, PipeTransport, Remote, Role, RoleName, Udp443, WhenDown};
+use crate::settings::{Ground, Intercept, Listen, Multipath, PipeTransport, Remote, Role, RoleName, Udp443, WhenDown};
 use crate::sockets::Sockets;
 use crate::yaml::NodeValue;
 
@@ -48,6 +48,9 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Op
         reader.word(setting, &[("h2", PipeTransport::H2), ("h3", PipeTransport::H3)])
     });
     let pack_headers = reader.optional(&section, "pack_headers", Reader::boolean);
+    let multipath = reader.optional(&section, "multipath", |reader, setting| {
+        reader.word(setting, &[("auto", Multipath::Auto), ("off", Multipath::Off)])
+    });
     match kind {
         RoleName::Remote => {
             let grounds = peer::grounds(reader, &section, own.as_ref());
@@ -80,6 +83,7 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Op
                 when_down: when_down?,
                 restart_wait: restart_wait?,
                 transport: transport?,
+                multipath: multipath?,
             }))
         }
         RoleName::Ground | RoleName::Edge => {
@@ -103,6 +107,7 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Op
                 identity: identity?,
                 pack_headers: pack_headers?,
                 transport: transport?,
+                multipath: multipath?,
             }))
         }
     }

@@ -8,6 +8,7 @@ mod dns;
 mod encrypted;
 mod instant;
 mod link;
+mod links;
 mod listen;
 mod notify;
 mod page;
@@ -24,7 +25,7 @@ use crate::share::Share;
 use crate::sockets::Family;
 use crate::units::Bytes;
 
-pub use {clients::*, dns::*, encrypted::*, instant::*, link::*, listen::*, notify::*, page::*, role::*, tls::*};
+pub use {clients::*, dns::*, encrypted::*, instant::*, link::*, links::{Multipath, NamedLink, UseWish}, listen::*, notify::*, page::*, role::*, tls::*};
 
 /// One checked `longhaul.yaml`.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,8 +40,10 @@ pub struct Settings {
     pub engine: EngineWish,
     /// The role of this box.
     pub role: Role,
-    /// The slow link.
+    /// The slow link. With several, the preferred one.
     pub link: Link,
+    /// Several links under one pair, the preferred one first. Empty with one link, and at other boxes than a remote.
+    pub links: Vec<NamedLink>,
     /// The share of clients that are left alone for comparison. None: `off`.
     pub compare: Option<Share>,
     /// The groups of clients, whose ranges do not overlap. Empty but at a remote.
@@ -133,6 +136,18 @@ impl Settings {
     pub fn http_authorities(&self, families: &[Family]) -> Vec<String> {
         let reached = self.proxy.addresses.iter().filter(|address| families.contains(&Family::of(**address)));
         reached.map(|address| Host::Address(*address).authority(self.listen.http.port(), 80)).collect()
+    }
+
+    /// Returns the link that decides time-outs: with the longest round trip and the lowest rates of all links.
+    #[must_use]
+    pub fn slowest_link(&self) -> Link {
+        links::slowest(&self.link, &self.links)
+    }
+
+    /// Returns the link that decides buffers: with the longest round trip and the rates of all links together.
+    #[must_use]
+    pub fn all_links(&self) -> Link {
+        links::together(&self.link, &self.links)
     }
 
     /// Returns true if CoreDNS counts what it does for clients or for remotes.

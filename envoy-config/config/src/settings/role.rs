@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::links::Multipath;
 use crate::names::HostPort;
 use crate::peer_name::PeerName;
 
@@ -148,6 +149,8 @@ pub struct Remote {
     pub restart_wait: Duration,
     /// The protocol of the pipe.
     pub transport: PipeTransport,
+    /// The wish for Multipath TCP, where there are several links.
+    pub multipath: Multipath,
 }
 
 /// The protocol of the pipe. Clients' bytes use TCP connections in either case.
@@ -181,6 +184,8 @@ pub struct Ground {
     pub pack_headers: bool,
     /// The protocols of remotes: HTTP/2 always, and HTTP/3 if configured.
     pub transport: PipeTransport,
+    /// The wish for Multipath TCP from remotes with several links.
+    pub multipath: Multipath,
     /// The certificate of this end, and the authority of the other end's.
     pub identity: Identity,
 }

@@ -203,7 +203,7 @@ fn handshake(subject: &Subject, findings: &Findings) {
 
 /// The time for a step of a handshake: shorter than that of `longhaul pair check`, because all of it has to end in time.
 fn patience(settings: &Settings) -> Duration {
-    Duration::from_secs(3) + settings.link.rtt * 4
+    Duration::from_secs(3) + settings.slowest_link().rtt * 4
 }
 
 /// The way to the other end of a pair.

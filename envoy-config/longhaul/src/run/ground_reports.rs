@@ -66,7 +66,8 @@ impl Asking {
     fn of(settings: &Settings) -> Option<Self> {
         let Role::Remote(_) = settings.role else { return None };
         let pause = if settings.link.price == Price::Free { PAUSE } else { DEAR };
-        Some(Self { pause, patience: Duration::from_secs(2) + settings.link.rtt * 4 + settings.link.queueing_delay() })
+        let slow = settings.slowest_link();
+        Some(Self { pause, patience: Duration::from_secs(2) + slow.rtt * 4 + slow.queueing_delay() })
     }
 }
 

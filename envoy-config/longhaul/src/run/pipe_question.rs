@@ -95,7 +95,7 @@ impl PipeQuestion {
 fn ask(settings: &Settings, admin: &Endpoint, pipe: u32, question: Question) -> io::Result<Asked> {
     let (sender, response) = mpsc::channel();
     let Endpoint::Unix(admin) = admin else { return Err(io::ErrorKind::Unsupported.into()) };
-    let (socket, patience) = (Endpoint::Unix(names_socket(admin)), PATIENCE + settings.link.rtt * 10);
+    let (socket, patience) = (Endpoint::Unix(names_socket(admin)), PATIENCE + settings.slowest_link().rtt * 10);
     thread::Builder::new().name("question".to_owned()).spawn(move || {
         let _ = sender.send(socket.status(&question.path, patience) == Some(question.yes));
     })?;

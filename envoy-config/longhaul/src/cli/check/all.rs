@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use longhaul_config::units::show_duration;
 use longhaul_config::{DnsMode, Settings};
-use longhaul_derive::{Derived, Failover, LinkQueue, Origin, Packets, Row, TargetKind};
+use longhaul_derive::{Derived, Failover, LinkPlan, LinkQueue, MultipathUse, Origin, Packets, Row, TargetKind};
 use longhaul_observe::table::table;
 
 use super::lines::{encrypted, first_visits, images, listed, pair, parent, uses};
@@ -26,6 +26,7 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
             derived.model.sentence()
         ),
         derived.packets.as_ref().map(packets).unwrap_or_default(),
+        links(derived, width),
         "\n".to_owned(),
         format!("uses: {}\n\n", uses(&derived.capacity)),
         target(derived),
@@ -45,6 +46,25 @@ pub fn describe(file: &str, settings: &Settings, derived: &Derived, width: usize
         table(&["name", "value", "purpose and reason"], &rows, width),
     ]
     .concat()
+}
+
+/// Several links, and the use of each.
+fn links(derived: &Derived, width: usize) -> String {
+    if derived.links.is_empty() {
+        return String::new();
+    }
+    let row = |plan: &LinkPlan| {
+        let link = &plan.link;
+        let rates = format!("RTT {}, {} down, {} up", show_duration(link.rtt), link.down, link.up);
+        let dead = format!("dead after {} = {}", show_duration(plan.dead_after), plan.dead_after_formula);
+        let use_row = vec![link.name.clone(), plan.used.as_str().to_owned(), plan.why.to_owned()];
+        let probe = format!("{dead}; while idle, probed every {}", show_duration(plan.idle_probe));
+        [use_row, vec![format!("  {}", link.device), rates, probe]]
+    };
+    let rows: Vec<Vec<String>> = derived.links.iter().flat_map(row).collect();
+    let (MultipathUse::Opens(why) | MultipathUse::Accepts(why) | MultipathUse::Off(why)) = derived.multipath;
+    let state = if matches!(derived.multipath, MultipathUse::Off(_)) { "off" } else { "on" };
+    format!("\nlinks, with Multipath TCP {state}: {why}\n{}", table(&["link", "use", "reason and watch"], &rows, width))
 }
 
 /// The sizes of packets on the link.

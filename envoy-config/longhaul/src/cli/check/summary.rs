@@ -8,7 +8,7 @@ use longhaul_config::{
     Cache, ClientGroup, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity, delta_saving,
 };
 use longhaul_derive::{
-    Compressors, CongestionControl, Derived, LevelInUse, Limit, LinkQueue, Neighbours, Origin, SEVERAL_LINKS, Shaping,
+    Compressors, CongestionControl, Derived, LevelInUse, Limit, LinkPlan, LinkQueue, LinkUse, Neighbours, Origin, SEVERAL_LINKS, Shaping,
     TargetKind, Unshared, Value, names_ahead,
 };
 
@@ -19,6 +19,7 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
     let changes_pages = settings.role.changes_pages();
     let all = [
         Some(("link", link(settings, &derived.model))),
+        links(&derived.links).map(|text| ("links", text)),
         sends(&derived.congestion_control).map(|text| ("sends", text)),
         Some(("opens", opens(settings))),
         Some(("uses", uses(&derived.capacity))),
@@ -49,11 +50,34 @@ pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, Str
 
 fn link(settings: &Settings, model: &LinkModel) -> String {
     let link = &settings.link;
+    if let [first, ..] = settings.links.as_slice() {
+        let slow = show_duration(settings.slowest_link().rtt);
+        return format!("{} is preferred; time-outs for an RTT of {slow}: {}", first.name, model.class.verdict());
+    }
     let price = match link.price {
         Price::Free => "",
         Price::Metered => ", metered",
     };
     format!("RTT {}, {} down, {} up{price}: {}", show_duration(link.rtt), link.down, link.up, model.class.verdict())
+}
+
+/// Several links, and the use of each. None with one.
+fn links(links: &[LinkPlan]) -> Option<String> {
+    let words = |plan: &LinkPlan| {
+        let link = &plan.link;
+        let price = if link.price == Price::Metered { ", metered" } else { "" };
+        let why = if plan.used == LinkUse::Preferred { String::new() } else { format!(" ({})", plan.why) };
+        format!(
+            "{} on {}, {}, {} down, {} up{price}: {}{why}",
+            link.name,
+            link.device,
+            show_duration(link.rtt),
+            link.down,
+            link.up,
+            plan.used.as_str()
+        )
+    };
+    (!links.is_empty()).then(|| links.iter().map(words).collect::<Vec<_>>().join("; "))
 }
 
 /// The congestion control, if it is one that a lost packet slows down and the operator did not choose it.
