@@ -11,8 +11,8 @@ use super::edge;
 const EXAMPLE: &str = "write `{ name: lte, device: wwan0, rtt: 80ms, down: 8mbit, up: 2mbit }`";
 /// The longest name, which stands in a column of `longhaul status`.
 const LONGEST_NAME: usize = 16;
-/// The most links. The kernel has eight endpoints of Multipath TCP, and each link takes one.
-const MOST: usize = 8;
+/// The most links. The kernel opens two more subflows of a connection, unless somebody changes its limit.
+const MOST: usize = 3;
 
 /// Reads the link, or all links. The link is the preferred one then.
 pub(super) fn link_or_links(

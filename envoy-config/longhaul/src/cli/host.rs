@@ -10,7 +10,7 @@ use longhaul_render::host::{Machine, Plan, counted, dhcp_options, plan, script, 
 
 use super::{FAILED, Outcome, fail, load_or_refuse, print};
 use crate::host::{
-    HostError, Keeper, RECORD, Watch, apply, interfaces, kinds_of_queues, link_device, names, this_machine, undo,
+    HostError, Keeper, LinkWatch, RECORD, Watch, apply, interfaces, kinds_of_queues, link_device, names, this_machine, undo,
     undo_command, warnings,
 };
 
@@ -80,7 +80,12 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         let file = loaded.settings.file.clone();
         let sockets = arguments.true_addresses.clone().map_or_else(true_addresses_of_service, |socket| vec![socket]);
         Keeper::start(&loaded.settings, sockets);
-        let outcome = Watch::of(file, clients.clone(), &loaded.settings).forever(&path);
+        let links = match LinkWatch::start(&loaded.settings) {
+            Ok(links) => links,
+            Err(error) => return fail(&format!("cannot watch the links: {error}")),
+        };
+        let outcome = Watch::of(file, clients.clone(), &loaded.settings).forever(&path, &links);
+        links.stop();
         return outcome.or_else(|error| fail(&format!("cannot watch the packet rules: {error}")));
     }
     let derived = derive(&loaded.settings, &HostFacts::unknown());

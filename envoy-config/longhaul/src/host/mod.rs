@@ -8,6 +8,7 @@
 mod apply;
 mod keeper;
 mod link_device;
+mod links;
 mod ruleset;
 mod this_machine;
 mod watch;
@@ -15,5 +16,6 @@ mod watch;
 pub(crate) use apply::{HostError, RECORD, apply, undo, undo_command};
 pub(crate) use keeper::Keeper;
 pub(crate) use link_device::{kinds_of_queues, link_device};
+pub(crate) use links::LinkWatch;
 pub(crate) use this_machine::{interfaces, names, this_machine};
 pub(crate) use watch::{Watch, warnings};

@@ -17,6 +17,7 @@ use longhaul_observe::report::{HostFault, HostReport};
 use longhaul_render::host::{ClientInterface, Counted, Machine, QueueKind, counted, lost_queue};
 
 use super::link_device::{kinds_of_queues, link_device};
+use super::links::LinkWatch;
 use super::ruleset::{Foreign, Packet, Ruleset};
 use super::this_machine::{names, this_machine};
 use crate::replaced_file;
@@ -59,7 +60,7 @@ impl Watch {
     ///
     /// # Errors
     /// `nft` cannot be run, or the report cannot be written.
-    pub(crate) fn forever(mut self, path: &Path) -> io::Result<()> {
+    pub(crate) fn forever(mut self, path: &Path, links: &LinkWatch) -> io::Result<()> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
         let (start, mut arrivals) = (Instant::now(), Arrivals::default());
@@ -78,6 +79,7 @@ impl Watch {
                 clients: self.clients.clone(),
                 faults: [self.faults(&rules, &arrivals.add(start.elapsed(), self.counts(&rules))), self.lost_queue()]
                     .concat(),
+                links: links.states(),
             };
             replaced_file::replace(path, &serde_json::to_vec_pretty(&report)?, 0o644)?;
             thread::sleep(PAUSE.max(began.elapsed() * PART_OF_TIME));

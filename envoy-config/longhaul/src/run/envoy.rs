@@ -12,6 +12,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use longhaul_derive::{Derived, MultipathUse};
 use longhaul_observe::Endpoint;
 use longhaul_observe::report::ChildReport;
 use longhaul_render::RenderedTree;
@@ -21,6 +22,7 @@ use super::child::{self, Deaths, Program, Running};
 use super::generation::{Generation, RunContext};
 use super::known_addresses;
 use super::lineage::{Id, Lineage, Loss, ProcessStep};
+use super::locate::multipath;
 use super::log::{Dialect, ENVOY_FORMAT, Heard, Level};
 use super::private::{HOT_RESTART, PrivateFolder, SOCKET_MODE};
 use super::probe::{accepts, live_epoch};
@@ -59,6 +61,8 @@ pub(super) struct Envoy {
     deaths: Deaths,
     /// The lines of every process.
     heard: Heard,
+    /// The library that makes connections to a ground Multipath TCP, if it was found.
+    multipath: Option<PathBuf>,
 }
 
 /// A process, and what it was started with.
@@ -85,10 +89,30 @@ fn tunables(own: Option<OsString>) -> OsString {
     [own, separator.into(), NO_RSEQ.into()].into_iter().collect()
 }
 
+/// The variable with the libraries that the loader puts before all others.
+const PRELOAD: &str = "LD_PRELOAD";
+
+/// Returns the libraries to preload: the one that makes connections to a ground Multipath TCP, and those of this process.
+fn preloaded(library: &Path, own: Option<OsString>) -> OsString {
+    match own.filter(|own| !own.is_empty()) {
+        Some(own) => [library.as_os_str(), ":".as_ref(), &own].into_iter().collect(),
+        None => library.into(),
+    }
+}
+
+fn opens_multipath(derived: &Derived) -> bool {
+    matches!(derived.multipath, MultipathUse::Opens(_))
+}
+
 /// Returns true if only another process can apply the change: one of the bootstrap, or of the command line.
 pub(super) fn must_restart(old: &Generation, new: &Generation) -> bool {
-    let of_command_line =
-        |generation: &Generation| (generation.derived.drain_time.value, generation.derived.capacity.workers.value);
+    let of_command_line = |generation: &Generation| {
+        (
+            generation.derived.drain_time.value,
+            generation.derived.capacity.workers.value,
+            opens_multipath(&generation.derived),
+        )
+    };
     old.tree.get(BOOTSTRAP) != new.tree.get(BOOTSTRAP) || of_command_line(old) != of_command_line(new)
 }
 
@@ -116,6 +140,7 @@ impl Envoy {
             recovering: false,
             deaths: Deaths::default(),
             heard,
+            multipath: multipath(),
         }
     }
 
@@ -179,13 +204,17 @@ impl Envoy {
         ];
         arguments.extend(ENVOY_FORMAT.map(OsString::from));
         arguments.extend(more);
+        let mut environment = vec![(TUNABLES, tunables(std::env::var_os(TUNABLES)))];
+        if let Some(library) = self.multipath.as_ref().filter(|_| opens_multipath(&present.derived)) {
+            environment.push((PRELOAD, preloaded(library, std::env::var_os(PRELOAD))));
+        }
         Program {
             name: "Envoy",
             path: self.path.clone(),
             folder: Some(self.private.path().to_owned()),
             dialect: Dialect::Envoy(self.heard.clone()),
             arguments,
-            environment: vec![(TUNABLES, tunables(std::env::var_os(TUNABLES)))],
+            environment,
         }
     }
 

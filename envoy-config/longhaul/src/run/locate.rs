@@ -165,6 +165,17 @@ fn may_be_missing(lookup: &Lookup, overridden: Option<&Path>, needed: bool) -> R
     }
 }
 
+/// Finds the library that makes connections to a ground Multipath TCP, in the same places. Without it they are TCP.
+pub(crate) fn multipath() -> Option<PathBuf> {
+    let lookup = Lookup {
+        what: "the library of Multipath TCP".to_owned(),
+        file: "longhaul_multipath.so".to_owned(),
+        option: None,
+        variable: "LONGHAUL_MULTIPATH".to_owned(),
+    };
+    find(&lookup, None).ok()
+}
+
 /// Returns the parts of native filters on this machine, with the socket for their own requests in `folder`.
 pub(crate) fn native_place(envoy: Option<PathBuf>, folder: &Path) -> NativePlace {
     let lookup = Lookup {

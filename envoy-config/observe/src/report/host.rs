@@ -28,6 +28,34 @@ pub struct HostReport {
     pub clients: String,
     /// Their faults.
     pub faults: Vec<HostFault>,
+    /// Several links, the preferred one first. Empty with one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkState>,
+}
+
+/// The state of one of several links.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkState {
+    /// Its name.
+    pub name: String,
+    /// Its interface.
+    pub device: String,
+    /// Its use: `preferred`, `always`, `bulk` or `backup`.
+    pub used: String,
+    /// True if it works.
+    pub alive: bool,
+    /// The time of the last change, or of the beginning of the watch, in seconds since 1970.
+    pub changed_at: u64,
+    /// The number of its deaths since the beginning of the watch.
+    pub deaths: u32,
+    /// The round trip of the last probe, in milliseconds.
+    pub rtt_ms: Option<u64>,
+    /// Its address. None: the interface has none.
+    pub address: Option<String>,
+    /// The bytes that came in and went out at the interface.
+    pub down_bytes: u64,
+    /// See `down_bytes`.
+    pub up_bytes: u64,
 }
 
 /// A fault of the packet rules.
@@ -95,7 +123,19 @@ pub(crate) fn host_faults(file: &Path, now: u64) -> Vec<(String, HostFault)> {
     faults_below(Path::new(HOST_REPORTS), file, now)
 }
 
+/// Returns the present state of the links of the configuration `file`. Empty with one link, or without a watch.
+pub(crate) fn link_states(file: &Path, now: u64) -> Vec<LinkState> {
+    let reports = reports_below(Path::new(HOST_REPORTS), file, now);
+    reports.into_iter().find(|report| !report.links.is_empty()).map(|report| report.links).unwrap_or_default()
+}
+
 fn faults_below(folder: &Path, file: &Path, now: u64) -> Vec<(String, HostFault)> {
+    let reports = reports_below(folder, file, now).into_iter();
+    reports.flat_map(|one| one.faults.into_iter().map(move |fault| (one.clients.clone(), fault))).collect()
+}
+
+/// Returns the fresh reports on the rules of this file, by the interfaces to the clients.
+fn reports_below(folder: &Path, file: &Path, now: u64) -> Vec<HostReport> {
     let same = |other: &Path| other == file || fs::canonicalize(other).is_ok_and(|path| Some(path) == real(file));
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let reports = entries.filter_map(|entry| {
@@ -108,7 +148,7 @@ fn faults_below(folder: &Path, file: &Path, now: u64) -> Vec<(String, HostFault)
     let mut fresh: Vec<HostReport> =
         reports.filter(|report| now.saturating_sub(report.at) <= FRESH_S && same(&report.file)).collect();
     fresh.sort_by(|one, other| one.clients.cmp(&other.clients));
-    fresh.into_iter().flat_map(|one| one.faults.into_iter().map(move |fault| (one.clients.clone(), fault))).collect()
+    fresh
 }
 
 fn real(file: &Path) -> Option<PathBuf> {
@@ -124,7 +164,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let gone = || HostFault::Gone { cure: "again".to_owned() };
         let report = |clients: &str, at, file: &str| {
-            let report = HostReport { at, file: file.into(), clients: clients.to_owned(), faults: vec![gone()] };
+            let report = HostReport { at, file: file.into(), clients: clients.to_owned(), faults: vec![gone()], links: Vec::new() };
             fs::create_dir_all(folder.path().join(clients)).unwrap();
             fs::write(folder.path().join(clients).join(REPORT), serde_json::to_string(&report).unwrap()).unwrap();
         };

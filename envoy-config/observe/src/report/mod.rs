@@ -26,7 +26,7 @@ pub(crate) use set_up::{CacheReport, CertificateReport, LinkReport};
 pub use {
     dns::{DnsReport, ResolverReport},
     folders::{default_folder, true_addresses_of_service},
-    host::{HostFault, HostReport, host_report},
+    host::{HostFault, HostReport, LinkState, host_report},
     pages::{PageLoad, PageReport},
     pair::{GroundReport, PairReport, Silence},
     problems::{ProblemKind, ProblemRecord},

@@ -13,8 +13,11 @@ pub(super) const IPV6_FORWARD: &str = "net.ipv6.conf.all.forwarding";
 pub(super) const ACCOUNTING: &str = "net.netfilter.nf_conntrack_acct";
 /// Lets packets in whose source is an address of this host: the responses of siblings.
 pub(super) const ACCEPT_LOCAL: &str = "net.ipv4.conf.all.accept_local";
+/// The time for which the kernel opens plain TCP after SYNs of Multipath TCP got no response. A cut looks like such a firewall.
+pub(super) const BLACKHOLE: &str = "net.mptcp.blackhole_timeout";
 /// The kernel settings that a plan may change.
-pub const SYSCTLS: &[&str] = &[SLOW_START, WMEM, RMEM, FORWARD, ALLOWED, IPV6_FORWARD, ACCOUNTING, ACCEPT_LOCAL];
+pub const SYSCTLS: &[&str] =
+    &[SLOW_START, WMEM, RMEM, FORWARD, ALLOWED, IPV6_FORWARD, ACCOUNTING, ACCEPT_LOCAL, BLACKHOLE];
 
 /// The present state of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use longhaul_config::units::Bytes;
 use longhaul_config::{Family, Intercept, Settings};
-use longhaul_derive::{CongestionControl, Derived};
+use longhaul_derive::{CongestionControl, Derived, MultipathUse};
 
-use super::machine::{ACCEPT_LOCAL, ACCOUNTING, ALLOWED, ClientInterface, FORWARD, Machine, RMEM, SLOW_START, WMEM};
+use super::machine::{ACCEPT_LOCAL, ACCOUNTING, ALLOWED, BLACKHOLE, ClientInterface, FORWARD, Machine, RMEM, SLOW_START, WMEM};
 use super::nft;
 use super::queue;
 use super::routes;
@@ -38,6 +38,10 @@ fn sysctls(settings: &Settings, derived: &Derived, machine: &Machine) -> Vec<Ste
     ];
     if settings.listen.intercept != Intercept::None {
         wanted.push((FORWARD, "1".to_owned(), "this host is on the clients' way".to_owned()));
+    }
+    if matches!(derived.multipath, MultipathUse::Opens(_)) {
+        let why = "a link that is down is no firewall: the next connection uses Multipath TCP again";
+        wanted.push((BLACKHOLE, "0".to_owned(), why.to_owned()));
     }
     if settings.compare.is_some() {
         wanted.push((ACCOUNTING, "1".to_owned(), "`compare` measures the first packets of connections".to_owned()));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use longhaul_derive::{CongestionControl, Derived, Origin, Reasoned, Timer, Value};
+use longhaul_derive::{CongestionControl, Derived, MultipathUse, Origin, Reasoned, Timer, Value};
 use serde::Serialize;
 
 /// A value and the comment beside it.
@@ -25,6 +25,9 @@ pub(super) struct Transport {
     quic_packet: Option<Commented<u32>>,
     /// The bound of the retransmission timer. None: the kernel cannot bound it.
     rto_max_ms: Option<Commented<u64>>,
+    /// The reason why the pipe's listener takes Multipath TCP, and why connections to a ground use it. None: they do not.
+    accepts_multipath: Option<&'static str>,
+    opens_multipath: Option<&'static str>,
     notsent_lowat: Commented<u64>,
     user_timeout_ms: Commented<u64>,
     keepalive_idle_s: Commented<u64>,
@@ -87,6 +90,8 @@ impl Transport {
                 .retransmission
                 .as_ref()
                 .map(|bound| Commented { value: millis(bound.value), comment: bound.reason.clone() }),
+            accepts_multipath: if let MultipathUse::Accepts(why) = d.multipath { Some(why) } else { None },
+            opens_multipath: if let MultipathUse::Opens(why) = d.multipath { Some(why) } else { None },
             notsent_lowat: commented(&d.notsent_lowat, |bytes| bytes.0),
             user_timeout_ms: commented(&d.user_timeout, |time| millis(*time)),
             keepalive_idle_s: commented(&d.keepalive_idle, |time| time.as_secs().max(1)),

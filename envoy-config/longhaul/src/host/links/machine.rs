@@ -1,0 +1,116 @@
+//! Reads the addresses, gateways and counters of interfaces, and runs `ip`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::Ipv4Addr;
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+
+use super::setup::Place;
+
+#[derive(Deserialize)]
+struct Interface {
+    ifname: String,
+    #[serde(default)]
+    addr_info: Vec<Address>,
+}
+
+#[derive(Deserialize)]
+struct Address {
+    local: Option<Ipv4Addr>,
+    scope: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Route {
+    dev: Option<String>,
+    gateway: Option<Ipv4Addr>,
+}
+
+/// Returns the IPv4 address and the gateway of each interface that has an address.
+pub(super) fn places() -> BTreeMap<String, Place> {
+    let addresses = output(&["-j", "-4", "address", "show", "up"]);
+    let routes = output(&["-j", "-4", "route", "show", "default", "table", "main"]);
+    parse(addresses.as_deref().unwrap_or("[]"), routes.as_deref().unwrap_or("[]"))
+}
+
+fn parse(addresses: &str, routes: &str) -> BTreeMap<String, Place> {
+    let interfaces: Vec<Interface> = serde_json::from_str(addresses).unwrap_or_default();
+    let routes: Vec<Route> = serde_json::from_str(routes).unwrap_or_default();
+    let gateway = |device: &str| routes.iter().find(|route| route.dev.as_deref() == Some(device))?.gateway;
+    let place = |interface: Interface| {
+        let global = |one: &&Address| one.scope.as_deref() == Some("global");
+        let address = interface.addr_info.iter().find(global)?.local?;
+        let gateway = gateway(&interface.ifname);
+        Some((interface.ifname, Place { address, gateway }))
+    };
+    interfaces.into_iter().filter_map(place).collect()
+}
+
+/// Returns the bytes that each interface has received and sent.
+pub(super) fn bytes() -> BTreeMap<String, (u64, u64)> {
+    // Not /sys, which may be that of another network namespace.
+    counters(&fs::read_to_string("/proc/net/dev").unwrap_or_default())
+}
+
+fn counters(table: &str) -> BTreeMap<String, (u64, u64)> {
+    let line = |line: &str| {
+        let (name, counters) = line.split_once(':')?;
+        let counters: Vec<u64> = counters.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        Some((name.trim().to_owned(), (*counters.first()?, *counters.get(8)?)))
+    };
+    table.lines().filter_map(line).collect()
+}
+
+/// Runs a command line, or several with semicolons between them.
+///
+/// # Errors
+/// The message of the first one that failed.
+pub(super) fn run(line: &str) -> Result<(), String> {
+    line.split(';').try_for_each(|one| {
+        let mut words = one.split_whitespace();
+        let Some(program) = words.next() else { return Ok(()) };
+        let done = Command::new(program).args(words).env("LC_ALL", "C").stdin(Stdio::null()).output();
+        match done {
+            Ok(done) if done.status.success() => Ok(()),
+            Ok(done) => Err(format!("{}: {}", one.trim(), String::from_utf8_lossy(&done.stderr).trim())),
+            Err(error) => Err(format!("cannot run {program}: {error}")),
+        }
+    })
+}
+
+fn output(arguments: &[&str]) -> Option<String> {
+    let done = Command::new("ip").args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    done.status.success().then(|| String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_of_an_interface_are_those_of_the_kernels_table() {
+        let table = "Inter-|   Receive                       |  Transmit\n face |bytes packets errs|bytes\n\
+                     wan0: 1500 2 0 0 0 0 0 0 700 3 0 0 0 0 0 0\n    lo:9 9 0 0 0 0 0 0 9 9 0 0 0 0 0 0\n";
+        assert_eq!(counters(table).get("wan0"), Some(&(1500, 700)));
+        assert_eq!(counters(table).len(), 2);
+    }
+
+    #[test]
+    fn the_address_and_the_gateway_of_an_interface_are_those_that_ip_prints() {
+        let addresses = r#"[{"ifname":"lo","addr_info":[{"local":"127.0.0.1","scope":"host"}]},
+            {"ifname":"wan0","addr_info":[{"local":"192.0.2.7","prefixlen":24,"scope":"global"}]},
+            {"ifname":"wwan0","addr_info":[{"local":"198.51.100.9","scope":"global"}]},{"ifname":"down0"}]"#;
+        let routes = r#"[{"dst":"default","gateway":"192.0.2.1","dev":"wan0","metric":100},{"dst":"default","dev":"wwan0"}]"#;
+        let found = parse(addresses, routes);
+        let place = |address: [u8; 4], gateway: Option<[u8; 4]>| Place {
+            address: address.into(),
+            gateway: gateway.map(Into::into),
+        };
+        assert_eq!(found.len(), 2);
+        assert_eq!(found["wan0"], place([192, 0, 2, 7], Some([192, 0, 2, 1])));
+        assert_eq!(found["wwan0"], place([198, 51, 100, 9], None));
+        assert!(parse("nonsense", "[]").is_empty());
+    }
+}

@@ -1,0 +1,355 @@
+//! Watches several links (`links`), and keeps routes and endpoints of Multipath TCP for those that work.
+//!
+//! [`judge`] decides whether a link works, and [`setup`] what the kernel needs then. Both are pure. This module reads signs,
+//! runs what follows from them, writes a line for each change, and undoes everything at its end.
+
+mod judge;
+mod machine;
+mod probe;
+mod setup;
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::{fs, io, mem, process};
+
+use longhaul_config::units::show_duration;
+use longhaul_config::{Host, Settings};
+use longhaul_derive::{HostFacts, LinkPlan, MultipathUse, derive};
+use longhaul_observe::measure::{Connection, Kernel};
+use longhaul_observe::report::LinkState;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use judge::{Judge, Signs, Step, Times};
+use probe::Probes;
+use setup::{Item, Place, Present};
+
+/// The time between two looks at the links.
+const TICK: Duration = Duration::from_millis(100);
+/// The time between two looks at addresses and at the file.
+const SELDOM: Duration = Duration::from_secs(1);
+
+/// The watch, in a thread of its own.
+pub(crate) struct LinkWatch {
+    states: Arc<Mutex<Vec<LinkState>>>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl LinkWatch {
+    /// Starts the watch for the links of a file, which it follows. A signal to end undoes everything, and ends the process.
+    ///
+    /// # Errors
+    /// There can be no thread, or no signals.
+    pub(crate) fn start(settings: &Settings) -> io::Result<Self> {
+        let (states, stop, ended) = <(Arc<Mutex<Vec<LinkState>>>, Arc<AtomicBool>, Arc<AtomicBool>)>::default();
+        for signal in [SIGINT, SIGTERM] {
+            flag::register(signal, Arc::clone(&ended))?;
+        }
+        let mut file = Followed::new(&settings.file);
+        let mut links = Links::of(settings);
+        let (published, told) = (Arc::clone(&states), Arc::clone(&stop));
+        let thread = thread::Builder::new().name("links".to_owned()).spawn(move || {
+            links.clean();
+            loop {
+                if ended.load(Ordering::Relaxed) {
+                    links.undo();
+                    process::exit(0);
+                }
+                if told.load(Ordering::Relaxed) {
+                    return links.undo();
+                }
+                if let Some(settings) = file.changed() {
+                    links.follow(&settings);
+                }
+                links.turn();
+                *published.lock().unwrap_or_else(PoisonError::into_inner) = links.states();
+                probe::wait(links.each.iter().map(|link| &link.probes), TICK);
+            }
+        })?;
+        Ok(Self { states, stop, thread })
+    }
+
+    /// Returns the present state of each link.
+    pub(crate) fn states(&self) -> Vec<LinkState> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Undoes everything.
+    pub(crate) fn stop(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.join();
+    }
+}
+
+/// A file that is read again when it has changed.
+struct Followed {
+    file: PathBuf,
+    read_at: Option<SystemTime>,
+    looked: Instant,
+}
+
+impl Followed {
+    fn new(file: &Path) -> Self {
+        Self { file: file.to_owned(), read_at: modified(file), looked: Instant::now() }
+    }
+
+    /// Returns the settings of a changed file. One that is refused changes nothing.
+    fn changed(&mut self) -> Option<Settings> {
+        if self.looked.elapsed() < SELDOM {
+            return None;
+        }
+        self.looked = Instant::now();
+        let now = modified(&self.file);
+        if now == mem::replace(&mut self.read_at, now) {
+            return None;
+        }
+        longhaul_config::load(&self.file).ok().map(|loaded| loaded.settings)
+    }
+}
+
+fn modified(file: &Path) -> Option<SystemTime> {
+    fs::metadata(file).and_then(|metadata| metadata.modified()).ok()
+}
+
+/// One link.
+struct Link {
+    plan: LinkPlan,
+    judge: Judge,
+    place: Option<Place>,
+    probes: Probes,
+    /// The bytes of each connection over it, as they were at the last look.
+    seen: HashMap<[u8; 8], u64>,
+    rtt: Option<Duration>,
+    /// The time of the last change, in seconds since 1970, and the number of deaths.
+    changed_at: u64,
+    deaths: u32,
+}
+
+impl Link {
+    fn new(plan: LinkPlan, now: Duration) -> Self {
+        let judge = Judge::new(Times::of(&plan), now);
+        let (probes, seen) = <(Probes, HashMap<[u8; 8], u64>)>::default();
+        Self { plan, judge, place: None, probes, seen, rtt: None, changed_at: since_1970(), deaths: 0 }
+    }
+
+    /// Returns the signs since the last look.
+    fn signs(&mut self, connections: &[Connection]) -> Signs {
+        let answered = self.probes.answered();
+        if answered.is_some() {
+            self.rtt = answered;
+        }
+        let mut signs =
+            Signs { present: self.place.is_some(), answered: answered.is_some(), ..Signs::default() };
+        let Some(place) = self.place else { return signs };
+        let mut seen = HashMap::new();
+        for one in connections.iter().filter(|one| one.id.local.ip() == IpAddr::V4(place.address)) {
+            let bytes = one.received.saturating_add(one.acknowledged_bytes);
+            signs.progress |= self.seen.get(&one.id.cookie).is_none_or(|before| *before < bytes);
+            signs.waiting |= one.unacknowledged > 0;
+            seen.insert(one.id.cookie, bytes);
+        }
+        self.seen = seen;
+        signs
+    }
+
+    fn present(&self) -> Present {
+        Present {
+            device: self.plan.device().to_string(),
+            used: self.plan.used,
+            place: self.place,
+            alive: self.judge.is_alive(),
+        }
+    }
+
+    fn state(&self, bytes: &BTreeMap<String, (u64, u64)>) -> LinkState {
+        let (down_bytes, up_bytes) = bytes.get(self.plan.device().as_str()).copied().unwrap_or_default();
+        LinkState {
+            name: self.plan.link.name.clone(),
+            device: self.plan.device().to_string(),
+            used: self.plan.used.as_str().to_owned(),
+            alive: self.judge.is_alive(),
+            changed_at: self.changed_at,
+            deaths: self.deaths,
+            rtt_ms: self.rtt.map(|rtt| u64::try_from(rtt.as_millis()).unwrap_or(u64::MAX)),
+            address: self.place.map(|place| place.address.to_string()),
+            down_bytes,
+            up_bytes,
+        }
+    }
+}
+
+/// All links.
+struct Links {
+    each: Vec<Link>,
+    multipath: bool,
+    /// The address of the ground in the file, if it has one, and its port.
+    ground: Option<(Option<Ipv4Addr>, u16)>,
+    /// The address at which connections found it.
+    found: Option<SocketAddr>,
+    applied: Vec<Item>,
+    kernel: Option<Kernel>,
+    start: Instant,
+    looked: Option<Instant>,
+    /// The last message about a command that failed.
+    failed: String,
+}
+
+impl Links {
+    fn of(settings: &Settings) -> Self {
+        let mut links = Self {
+            each: Vec::new(),
+            multipath: false,
+            ground: None,
+            found: None,
+            applied: Vec::new(),
+            kernel: Kernel::open().ok(),
+            start: Instant::now(),
+            looked: None,
+            failed: String::new(),
+        };
+        links.follow(settings);
+        links
+    }
+
+    /// Takes over changed settings. Links that stay as they were keep their state.
+    fn follow(&mut self, settings: &Settings) {
+        let derived = derive(settings, &HostFacts::unknown());
+        self.multipath = matches!(derived.multipath, MultipathUse::Opens(_));
+        self.ground = settings.role.grounds().first().map(|ground| match ground.host {
+            Host::Address(IpAddr::V4(address)) => (Some(address), ground.port),
+            _ => (None, ground.port),
+        });
+        let now = self.start.elapsed();
+        let mut before = mem::take(&mut self.each);
+        self.each = derived
+            .links
+            .into_iter()
+            .map(|plan| match before.iter().position(|link| link.plan == plan) {
+                Some(at) => before.swap_remove(at),
+                None => Link::new(plan, now),
+            })
+            .collect();
+        (self.found, self.looked) = (None, None);
+    }
+
+    /// Removes what a watch that was killed has left.
+    fn clean(&self) {
+        if !self.each.is_empty() {
+            // Most of it is not there.
+            for command in setup::clean(self.each.len()) {
+                let _ = machine::run(&command);
+            }
+        }
+    }
+
+    /// Looks at all links once, and does what follows.
+    fn turn(&mut self) {
+        if self.each.is_empty() && self.applied.is_empty() {
+            return;
+        }
+        if self.looked.is_none_or(|looked| looked.elapsed() >= SELDOM) {
+            self.looked = Some(Instant::now());
+            let places = machine::places();
+            for link in &mut self.each {
+                let place = places.get(link.plan.device().as_str()).copied();
+                if place.map(|place| place.address) != link.place.map(|place| place.address) {
+                    link.probes.clear();
+                }
+                link.place = place;
+            }
+        }
+        self.apply();
+        let connections = self.connections();
+        let now = self.start.elapsed();
+        let ground = self.ground_at();
+        for link in &mut self.each {
+            let signs = link.signs(&connections);
+            match link.judge.look(now, signs) {
+                Step::Wait => {}
+                Step::Probe => {
+                    if let (Some(place), Some(ground)) = (link.place, ground) {
+                        link.probes.send(link.plan.device().as_str(), place.address, ground);
+                    }
+                }
+                Step::Died(silent) => {
+                    link.deaths += 1;
+                    link.changed_at = since_1970();
+                    let why = if signs.present { "no sign of life" } else { "no address" };
+                    let silent = show_duration(in_tenths(silent));
+                    say(&format!("the link {} is down: {why} on {} for {silent}", link.plan.link.name, link.plan.device()));
+                }
+                Step::Restored(after) => {
+                    link.changed_at = since_1970();
+                    let after = show_duration(in_tenths(after));
+                    say(&format!("the link {} works again after {after}", link.plan.link.name));
+                }
+            }
+        }
+        self.apply();
+    }
+
+    /// Returns the connections to the ground.
+    fn connections(&mut self) -> Vec<Connection> {
+        let (Some(kernel), Some((_, port))) = (&self.kernel, self.ground) else { return Vec::new() };
+        let connections = kernel.connections_to(port).unwrap_or_default();
+        let own = |ip: IpAddr| self.each.iter().any(|link| link.place.is_some_and(|place| ip == place.address));
+        if let Some(one) = connections.iter().find(|one| own(one.id.local.ip())) {
+            self.found = Some(one.id.remote);
+        }
+        connections
+    }
+
+    /// Returns the socket of the ground. A ground with a name is where connections found it.
+    fn ground_at(&self) -> Option<SocketAddr> {
+        let (address, port) = self.ground?;
+        address.map(|address| (address, port).into()).or(self.found)
+    }
+
+    /// Tells the kernel what has changed.
+    fn apply(&mut self) {
+        let present: Vec<Present> = self.each.iter().map(Link::present).collect();
+        self.reach(setup::wanted(&present, self.multipath));
+    }
+
+    fn reach(&mut self, wanted: Vec<Item>) {
+        for command in setup::change(&self.applied, &wanted) {
+            let removes = command.contains(" del ") || command.contains(" flush ");
+            if let Err(error) = machine::run(&command)
+                && !removes
+                && error != self.failed
+            {
+                say(&format!("warning: {error}"));
+                self.failed = error;
+            }
+        }
+        self.applied = wanted;
+    }
+
+    fn undo(&mut self) {
+        self.reach(Vec::new());
+    }
+
+    fn states(&self) -> Vec<LinkState> {
+        let bytes = machine::bytes();
+        self.each.iter().map(|link| link.state(&bytes)).collect()
+    }
+}
+
+fn in_tenths(time: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(time.as_millis() / 100 * 100).unwrap_or(u64::MAX))
+}
+
+fn since_1970() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+/// Writes a line for the journal.
+fn say(text: &str) {
+    eprintln!("{text}");
+}
