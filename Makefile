@@ -148,7 +148,7 @@ build: toolchain $(DIST)/envoy ## everything into target/dist
 	@$(MAKE) --no-print-directory --jobs 2 build-rust build-go
 	@ls $(DIST) | tr '\n' ' '; echo "in $(DIST)"
 build-rust: toolchain
-	@for part in build-filters build-native build-host; do $(MAKE) --no-print-directory $$part || exit 1; done
+	@for part in build-filters build-native build-multipath build-host; do $(MAKE) --no-print-directory $$part || exit 1; done
 build-go:
 	@for part in build-coredns build-origins build-h3get; do $(MAKE) --no-print-directory $$part || exit 1; done
 
@@ -171,6 +171,12 @@ build-filters: build-edge-filters build-pair-filters
 build-native: toolchain | $(DIST) ## the native module of all filters (`engine: native`)
 	@$(STEP) "Building the native module of the filters" "1 min" cargo build $(QUIET) --locked --profile native -p longhaul-filters
 	@install -m 644 target/native/liblonghaul_filters.so $(DIST)/longhaul_filters.so
+
+# The library that `longhaul run` preloads into Envoy at a remote with several links.
+.PHONY: build-multipath
+build-multipath: toolchain | $(DIST)
+	@$(STEP) "Building the library of Multipath TCP" "5 s" $(HOST_BUILD) -p multipath-sockets
+	@install -m 644 target/release/libmultipath_sockets.so $(DIST)/longhaul_multipath.so
 
 # The programs that `longhaul run` starts beside Envoy. The demo uses neither.
 SIDE_PROGRAMS := longhaul-images longhaul-objects

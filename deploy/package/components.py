@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from programs import ARCHES
-from project import FILTER_CRATES, REPOSITORY, RUST_PROGRAMS, Failed, pinned_wheels, run
+from project import FILTER_CRATES, MULTIPATH_CRATE, REPOSITORY, RUST_PROGRAMS, Failed, pinned_wheels, run
 
-BUILT_CRATES = (*RUST_PROGRAMS, *FILTER_CRATES)
+BUILT_CRATES = (*RUST_PROGRAMS, MULTIPATH_CRATE, *FILTER_CRATES)
 LICENCE_FILE = re.compile(r"(LICEN[CS]E|COPYING|NOTICE|COPYRIGHT|UNLICENSE)", re.IGNORECASE)
 
 

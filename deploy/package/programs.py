@@ -9,7 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from project import NATIVE_FILTERS, PROGRAMS, REPOSITORY, RUST_PROGRAMS, TARGET, WASM_FILTERS, Failed, native, run
+from project import (
+    MULTIPATH,
+    MULTIPATH_CRATE,
+    NATIVE_FILTERS,
+    PROGRAMS,
+    REPOSITORY,
+    RUST_PROGRAMS,
+    TARGET,
+    WASM_FILTERS,
+    Failed,
+    native,
+    run,
+)
 
 T = TypeVar("T")
 
@@ -52,6 +64,7 @@ def collect(arch: Arch, dist: Path, into: Path) -> Path:
     if arch.name == native():
         for name in PROGRAMS:
             _copy(dist / name, into / name, 0o755)
+        _copy(dist / MULTIPATH, into / MULTIPATH, 0o644)
         if arch.name == NATIVE_ARCH:
             _copy(dist / NATIVE_FILTERS, into / NATIVE_FILTERS, 0o644)
             run("strip", "--strip-unneeded", into / NATIVE_FILTERS)
@@ -59,7 +72,7 @@ def collect(arch: Arch, dist: Path, into: Path) -> Path:
     else:
         _cross_build(arch, into)
         strip = f"{arch.gnu}-strip"
-    for name in PROGRAMS:
+    for name in (*PROGRAMS, MULTIPATH):
         run(strip, "--strip-unneeded", into / name)
     return into
 
@@ -70,11 +83,13 @@ def _cross_build(arch: Arch, into: Path) -> None:
     run(
         # The same options as in the Makefile for this machine.
         "cargo", "--config", "tools/host-profile.toml", "build", "--quiet", "--locked", "--release",
-        *(option for name in RUST_PROGRAMS for option in ("-p", name)), "--target", arch.rust,
+        *(option for name in (*RUST_PROGRAMS, MULTIPATH_CRATE) for option in ("-p", name)), "--target", arch.rust,
         env={variable: f"{arch.gnu}-gcc", "CARGO_TARGET_DIR": str(TARGET)},
     )  # fmt: skip
     for name in RUST_PROGRAMS:
         _copy(TARGET / arch.rust / "release" / name, into / name, 0o755)
+    library = f"lib{MULTIPATH_CRATE.replace('-', '_')}.so"
+    _copy(TARGET / arch.rust / "release" / library, into / MULTIPATH, 0o644)
     run(
         "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", into / "coredns", "./cmd/coredns",
         cwd=REPOSITORY / "coredns-plugin", env={"GOARCH": arch.name, "GOOS": "linux", "CGO_ENABLED": "0"},

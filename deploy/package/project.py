@@ -21,6 +21,8 @@ FILTER_CRATES = tuple(
 WASM_FILTERS = tuple(f"{crate.removesuffix('-filter').replace('-', '_')}.wasm" for crate in FILTER_CRATES)
 NATIVE_FILTERS = "longhaul_filters.so"
 """The same filters as one dynamic module of Envoy, for `engine: native`."""
+MULTIPATH_CRATE, MULTIPATH = "multipath-sockets", "longhaul_multipath.so"
+"""The library that `longhaul run` preloads into Envoy at a remote with several links."""
 # `longhaul run` starts them beside Envoy.
 SIDE_PROGRAMS = ("longhaul-images", "longhaul-objects")
 RUST_PROGRAMS = ("longhaul", *SIDE_PROGRAMS)

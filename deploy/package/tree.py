@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from project import MAINTAINER, NATIVE_FILTERS, PROGRAMS, REPOSITORY, WASM_FILTERS, epoch, run, version
+from project import MAINTAINER, MULTIPATH, NATIVE_FILTERS, PROGRAMS, REPOSITORY, WASM_FILTERS, epoch, run, version
 
 HERE = Path(__file__).resolve().parent
 DOC = "usr/share/doc/longhaul"
@@ -49,7 +49,7 @@ class Tree:
         shutil.rmtree(self.root, ignore_errors=True)
         for name in PROGRAMS:
             self._copy(programs / name, f"usr/lib/longhaul/{name}", 0o755)
-        for name in WASM_FILTERS:
+        for name in (*WASM_FILTERS, MULTIPATH):
             self._copy(programs / name, f"usr/lib/longhaul/{name}")
         # It is built for the processor of this machine alone.
         if (programs / NATIVE_FILTERS).exists():

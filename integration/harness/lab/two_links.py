@@ -1,0 +1,204 @@
+"""A remote with two emulated links to its ground, and the watch of `longhaul host` that keeps it on those that work.
+
+    clients ── cable ── near ══ quick link ══ gateway ── cable ── internet
+                            ══ wide link  ══
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.boxes.pair import REDIRECTS, Ends, Pair, pair
+from harness.clients.commands import Curl
+from harness.host.artifacts import built
+from harness.host.processes import Child
+from harness.host.waiting import wait_for
+from harness.net.authority import Authority
+from harness.net.link import Link
+from harness.net.namespaces import Namespace, veth
+from harness.net.topology import CLIENT, CLIENT_DEVICE, GATEWAY, RESOLVER, SITES, Topology
+from harness.origins.program import Origins, Site
+
+from . import links
+from .contenders.base import intercept, rules
+from .line import HOME, NEAR_DEVICE, NEAR_HOME
+
+GROUND = "198.51.100.40"
+"""The address of the ground, which both links lead to."""
+ORIGIN, OTHER = "lab.example.org", "today.example.org"
+assert GATEWAY == NEAR_HOME, "the clients' default route is the topology's"
+
+
+@dataclass(frozen=True)
+class OneLink:
+    """A link of the remote: its name, the emulator's profile, and what the operator says of it."""
+
+    name: str
+    profile: str
+    price: str = "free"
+    use: str = "auto"
+
+    @property
+    def device(self) -> str:
+        """The interface of the remote."""
+        return f"{self.name}0"
+
+    @property
+    def setting(self) -> dict[str, str]:
+        """The item of `links`."""
+        values = links.link(self.profile).setting
+        return {"name": self.name, "device": self.device, **values, "price": self.price, "use": self.use}
+
+
+LTE = OneLink("lte", "rural-lte")
+GEO = OneLink("geo", "geo", use="backup")
+LEO = OneLink("leo", "leo")
+
+
+class TwoLinks(Topology):
+    """The namespaces, with one emulator for each link."""
+
+    def __init__(self, folder: Path, lines: tuple[OneLink, ...], *, multipath: tuple[bool, bool] = (True, True)) -> None:
+        """`multipath`: the kernels of the remote and of the ground have Multipath TCP."""
+        super().__init__(folder)
+        self._lines = lines
+        self._multipath = multipath
+        self.near = Namespace("near")
+        self.emulated: dict[str, Link] = {}
+
+    def _join_clients(self, stack: ExitStack) -> None:
+        stack.enter_context(self.near)
+        veth(self.clients, CLIENT_DEVICE, self.near, NEAR_DEVICE)
+        self.clients.ip("address", "add", f"{CLIENT}/25", "dev", CLIENT_DEVICE)
+        self.clients.ip("route", "add", "default", "via", NEAR_HOME, "dev", CLIENT_DEVICE)
+        self.near.ip("address", "add", f"{NEAR_HOME}/25", "dev", NEAR_DEVICE)
+        self.near.sysctl("net.ipv4.ip_forward", 1)
+        for namespace, has_it in zip((self.near, self.gateway), self._multipath, strict=True):
+            namespace.sysctl("net.mptcp.enabled", int(has_it))
+        self.gateway.ip("address", "add", f"{GROUND}/32", "dev", "lo")
+        for number, line in enumerate(self._lines):
+            folder = self._folder / f"link-{line.name}"
+            folder.mkdir()
+            near, far = (f"192.0.2.{129 + 4 * number + end}/30" for end in (0, 1))
+            ends = (self.near, line.device, near), (self.gateway, line.device, far)
+            self.emulated[line.name] = stack.enter_context(Link(folder, line.profile, *ends, seed=number + 1))
+            # The operator's own routes: the first link is the default.
+            self.near.ip("route", "add", "default", "dev", line.device, "metric", str(10 * (number + 1)))
+        self.gateway.ip("route", "add", HOME, "dev", self._lines[0].device)
+
+
+@dataclass
+class TwoLinksBed:
+    """A pair over the links, and the watch at its remote."""
+
+    folder: Path
+    line: TwoLinks
+    site: Site
+    pair: Pair
+    watch: Child | None
+    authority: Authority
+
+    @property
+    def curl(self) -> Curl:
+        """A client of the remote."""
+        return Curl(self.folder, self.line.clients, "--cacert", str(self.authority.files.cert))
+
+    def states(self) -> dict[str, dict[str, Any]]:
+        """Returns what the watch says of each link, by its name."""
+        report = self.folder / "host" / "report.json"
+        return {one["name"]: one for one in json.loads(report.read_text()).get("links", [])} if report.exists() else {}
+
+    def until(self, name: str, *, alive: bool, timeout_s: float = 20.0) -> None:
+        """Waits until the kernel uses the link, or does not."""
+        wait_for(
+            f"the link {name} to be {'used' if alive else 'left alone'}",
+            lambda: (f"dev {name}0" in self.endpoints()) == alive,
+            timeout_s=timeout_s,
+            interval_s=0.1,
+        )
+
+    def endpoints(self) -> str:
+        """Returns the endpoints of Multipath TCP at the remote, as `ip` shows them."""
+        return self.line.near.ip("mptcp", "endpoint", "show")
+
+    def sockets(self) -> str:
+        """Returns the sockets of Multipath TCP at the remote, as `ss` shows them."""
+        return self.line.near.run("ss", "-MnH", "state", "established").stdout
+
+    def original(self, size: int) -> bytes:
+        """Returns the body of a download as the origin sends it."""
+        address = self.site.hosts[ORIGIN]["address"]
+        curl = Curl(self.folder, self.line.internet)
+        return curl.get(download(size), "--resolve", f"{ORIGIN}:80:{address}", timeout_s=60).body
+
+
+def download(size: int, host: str = ORIGIN, scheme: str = "http") -> str:
+    """The URL of a response of this size."""
+    return f"{scheme}://{host}/_/answer?size={size}"
+
+
+@contextmanager
+def two_links(
+    folder: Path,
+    lines: tuple[OneLink, ...] = (LTE, GEO),
+    *,
+    multipath: tuple[bool, bool] = (True, True),
+    watched: bool = True,
+    near: Mapping[str, Any] | None = None,
+    **split: Any,
+) -> Iterator[TwoLinksBed]:
+    """Sets up the bed. `split` changes keys of the remote's section."""
+    authority = Authority(folder)
+    site = Site(dns=[f"{RESOLVER}:53"], https_port=443, ca=authority.files.as_dict())
+    addresses = (str(one) for one in SITES.hosts() if str(one) != RESOLVER)
+    site.hosts[ORIGIN] = {"address": next(addresses), "special": True, "generate": True}
+    site.hosts[OTHER] = {"address": next(addresses), "special": True, "generate": True}
+    for number in range(6):
+        site.hosts[f"h{number}.example.org"] = {"address": next(addresses), "generate": True}
+    with ExitStack() as stack:
+        line = stack.enter_context(TwoLinks(folder, lines, multipath=multipath))
+        stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
+        ends = Ends(line.near, NEAR_HOME, line.gateway, GROUND)
+        first = links.link(lines[0].profile).setting
+        of_remote = {"link": None, "links": [one.setting for one in lines]} if len(lines) > 1 else {}
+        both = stack.enter_context(
+            pair(folder, ends, first, trusted=authority.files.cert, near={**of_remote, **(near or {})}, **split)
+        )
+        stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
+        (folder / "host").mkdir()
+        watch = stack.enter_context(_watch(folder, line, both)) if watched else None
+        bed = TwoLinksBed(folder, line, site, both, watch, authority)
+        if watched and len(lines) > 1 and multipath[0]:
+            for one in lines:
+                bed.until(one.name, alive=True)
+        both.until_piped()
+        yield bed
+
+
+def _watch(folder: Path, line: TwoLinks, both: Pair) -> Child:
+    """The service `longhaul-host-watch@`. What `longhaul-host@` sets in /proc/sys is set here by hand."""
+    if (Path("/proc/sys/net/mptcp") / "blackhole_timeout").exists():
+        line.near.sysctl("net.mptcp.blackhole_timeout", 0)
+    host = folder / "host"
+    command = [
+        built("longhaul"), "host", both.remote.config, "--clients", NEAR_DEVICE, "--watch", "--report", host / "report.json",
+    ]  # fmt: skip
+    return Child(line.near.inside(command), host / "watch.log")
+
+
+def longest_gap(parts: list[tuple[float, bytes]]) -> float:
+    """Returns the longest time without a byte in a streamed response."""
+    times = [at_s for at_s, _ in parts]
+    return max((after - before for before, after in zip(times, times[1:], strict=False)), default=0.0)
+
+
+def now_s() -> float:
+    """The time of a monotonic clock."""
+    return time.monotonic()
+
