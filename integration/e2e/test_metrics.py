@@ -49,8 +49,8 @@ def live(bed: Bed) -> dict[str, list[set[str]]]:
 
 def documented() -> list[tuple[str, set[str]]]:
     metrics, _, _ = DOCUMENT.read_text().partition("## The access log")
-    # This edge belongs to no pair, has no groups, no parent caches, and recodes no images. It has one engine.
-    others = "A pair|Groups|Nodes of|Images" + ("" if IS_NATIVE else "|Native filters")
+    # This edge belongs to no pair, has no groups, one link, no parent caches, and recodes no images. It has one engine.
+    others = "A pair|Groups|Several links|Nodes of|Images" + ("" if IS_NATIVE else "|Native filters")
     metrics = re.sub(rf"^## (?:{others}).*?(?=^## )", "", metrics, flags=re.MULTILINE | re.DOTALL)
     rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|", metrics, re.MULTILINE)
     rows = [row for row in rows if not (IS_NATIVE and row[0].startswith("envoy_wasm_"))]

@@ -21,8 +21,8 @@ use super::ports::{self, Present};
 use super::preflight::too_few_files;
 use super::private::{ADMIN, DNS_METRICS, TOLD};
 use super::taken_range::in_use;
-use super::{disk_space, service_user, state, watches};
-use crate::host::link_device;
+use super::{disk_space, links_here, service_user, state, watches};
+use crate::host::{interfaces, link_device};
 
 /// A fact of this machine that an operator should know before a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +89,8 @@ pub(crate) fn facts(state: Option<&Path>, loaded: &Loaded, derived: &Derived) ->
     facts.extend(parents_on_this_box(settings, &local_addresses()));
     facts.extend(too_few_files(settings).map(|text| Fact::advises(Some("limits.connections"), text)));
     facts.extend(link_queue(settings, derived, run.is_some()));
+    let missing = links_here::missing(settings, derived, interfaces().as_deref());
+    facts.extend(missing.into_iter().map(|text| Fact::advises(Some("links"), text)));
     facts.extend(readable_keys(settings));
     facts.extend(notice_program(settings));
     facts.extend(service_user::unreadable(loaded).into_iter().map(|(key, text)| Fact::advises(key, text)));

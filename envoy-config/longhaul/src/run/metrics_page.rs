@@ -5,16 +5,18 @@
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_config::Settings;
 use longhaul_observe::bill::{GroupReport, QuotaReport};
-use longhaul_observe::report::ProblemKind;
+use longhaul_observe::report::{LinkState, ProblemKind, link_states};
 use longhaul_observe::{Endpoint, OpenFiles, joined};
 
 use super::log::Level;
 use super::page_server::PageServer;
 use super::ports::ListenSocket;
+use super::publisher::now;
 use super::say;
 use super::status_page::own_names;
 use crate::web::{Pages, Resource};
@@ -44,6 +46,8 @@ struct Facts {
     problems: Vec<ProblemKind>,
     /// The accounts of groups of clients.
     groups: Vec<GroupReport>,
+    /// The configuration file of a remote with several links.
+    links_of: Option<PathBuf>,
 }
 
 impl MetricsServer {
@@ -68,7 +72,8 @@ impl MetricsServer {
         groups: Vec<GroupReport>,
     ) {
         let caches_objects = settings.cache.is_on_disk();
-        let facts = Facts { counts_dns: settings.counts_dns(), caches_objects, envoy, problems, groups };
+        let links_of = (!settings.links.is_empty()).then(|| settings.file.clone());
+        let facts = Facts { counts_dns: settings.counts_dns(), caches_objects, envoy, problems, groups, links_of };
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts;
         if let Some(socket) = self.server.tend(settings.listen.metrics, own_names(settings), &self.pages) {
             say(Level::Info, &format!("the metrics are at http://{socket}{PATH}"));
@@ -108,6 +113,7 @@ fn exposition(admin: &Endpoint, dns: &Endpoint, objects: Option<&Endpoint>, fact
         own += &gauge("open_files_limit", "process", "The most that it may have open.", [("envoy", files.limit)]);
     }
     own += &of_groups(&facts.groups);
+    own += &of_links(&facts.links_of.as_deref().map(|file| link_states(file, now())).unwrap_or_default());
     joined(programs.iter().filter_map(|(_, page)| page.as_deref()).chain([own.as_str()]))
 }
 
@@ -143,6 +149,30 @@ fn of_groups(groups: &[GroupReport]) -> String {
     text
 }
 
+/// Writes the states of several links.
+fn of_links(links: &[LinkState]) -> String {
+    if links.is_empty() {
+        return String::new();
+    }
+    let each = |value: fn(&LinkState) -> u64| links.iter().map(move |link| (link.name.as_str(), value(link)));
+    let mut text =
+        gauge("link_up", "link", "Whether one of several links works (1) or not (0).", each(|link| link.alive.into()));
+    text += "# HELP longhaul_link_bytes_total Bytes at the interface of one of several links.\n\
+             # TYPE longhaul_link_bytes_total counter\n";
+    for link in links {
+        for (direction, bytes) in [("down", link.down_bytes), ("up", link.up_bytes)] {
+            let name = &link.name;
+            let _ = writeln!(text, "longhaul_link_bytes_total{{link=\"{name}\",direction=\"{direction}\"}} {bytes}");
+        }
+    }
+    text += "# HELP longhaul_link_failures_total Times at which one of several links stopped working.\n\
+             # TYPE longhaul_link_failures_total counter\n";
+    for link in links {
+        let _ = writeln!(text, "longhaul_link_failures_total{{link=\"{}\"}} {}", link.name, link.deaths);
+    }
+    text
+}
+
 /// Writes a gauge of this run with a value for each value of `label`.
 fn gauge<'n>(name: &str, label: &str, help: &str, values: impl IntoIterator<Item = (&'n str, u64)>) -> String {
     let mut text = format!("# HELP longhaul_{name} {help}\n# TYPE longhaul_{name} gauge\n");
@@ -157,6 +187,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn each_of_several_links_has_its_state_and_its_bytes() {
+        let link = |name: &str, alive| LinkState {
+            name: name.to_owned(),
+            device: format!("{name}0"),
+            used: "preferred".to_owned(),
+            alive,
+            changed_at: 0,
+            deaths: 2,
+            rtt_ms: None,
+            address: None,
+            down_bytes: 1500,
+            up_bytes: 700,
+        };
+        let text = of_links(&[link("lte", true), link("geo", false)]);
+        for line in [
+            "longhaul_link_up{link=\"lte\"} 1",
+            "longhaul_link_up{link=\"geo\"} 0",
+            "longhaul_link_bytes_total{link=\"lte\",direction=\"up\"} 700",
+            "longhaul_link_failures_total{link=\"geo\"} 2",
+        ] {
+            assert!(text.contains(&format!("\n{line}\n")), "{line}\n{text}");
+        }
+        assert_eq!(of_links(&[]), "");
+    }
+
+    #[test]
     fn a_program_that_does_not_respond_is_counted_as_down() {
         let nobody = Endpoint::Unix("/nonexistent/admin.sock".into());
         let problems = vec![ProblemKind::ProgramDown];
@@ -166,6 +222,7 @@ mod tests {
             envoy: Some(std::process::id()),
             problems,
             groups: Vec::new(),
+            links_of: None,
         };
         let page = exposition(&nobody, &nobody, Some(&nobody), &facts);
         assert!(page.contains("\nlonghaul_problem{kind=\"program_down\"} 1\n"), "{page}");

@@ -38,6 +38,7 @@ mod history;
 mod known_addresses;
 mod lineage;
 mod link_watch;
+mod links_here;
 mod locate;
 mod log;
 mod metrics_page;

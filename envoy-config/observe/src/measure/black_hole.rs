@@ -106,8 +106,9 @@ impl BlackHole {
 
     /// Returns true if segments of other connections left shortly before and after `tried`, and arrived.
     fn was_whole(&self, id: &ConnectionId, tried: Duration) -> bool {
-        let end: IpAddr = id.remote.ip();
-        let others = || self.acknowledged.iter().filter(|(other, _)| other != id && other.remote.ip() == end);
+        let ends = |id: &ConnectionId| -> [IpAddr; 2] { [id.local.ip(), id.remote.ip()] };
+        // Each of several links has an address of its own at this end, and one of them may be cut.
+        let others = || self.acknowledged.iter().filter(|(other, _)| other != id && ends(other) == ends(id));
         let before = others().map(|(_, left)| *left).filter(|left| *left <= tried).max();
         let after = others().map(|(_, left)| *left).filter(|left| *left > tried).min();
         before.zip(after).is_some_and(|(before, after)| after.saturating_sub(before) <= WHOLE)

@@ -124,7 +124,7 @@ pub(crate) fn host_faults(file: &Path, now: u64) -> Vec<(String, HostFault)> {
 }
 
 /// Returns the present state of the links of the configuration `file`. Empty with one link, or without a watch.
-pub(crate) fn link_states(file: &Path, now: u64) -> Vec<LinkState> {
+pub fn link_states(file: &Path, now: u64) -> Vec<LinkState> {
     let reports = reports_below(Path::new(HOST_REPORTS), file, now);
     reports.into_iter().find(|report| !report.links.is_empty()).map(|report| report.links).unwrap_or_default()
 }

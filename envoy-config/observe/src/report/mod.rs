@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use folders::{SERVICE_FILE, SERVICE_FOLDER, own_state_folders};
 use folders::{SERVICE_SPARE_FOLDER, folders_of_runs};
 pub(crate) use host::host_faults;
+pub use host::link_states;
 pub(crate) use set_up::{CacheReport, CertificateReport, LinkReport};
 pub use {
     dns::{DnsReport, ResolverReport},

@@ -29,8 +29,8 @@ use crate::compare::Compared;
 use crate::endpoint::page_at;
 use crate::measure::Noticed;
 use crate::report::{
-    CacheFault, CacheReport, CertificateReport, ChildReport, LinkReport, PageReport, PairReport, ProblemRecord,
-    Refusal, ResolverReport, RunReport, Sockets, host_faults,
+    CacheFault, CacheReport, CertificateReport, ChildReport, LinkReport, LinkState, PageReport, PairReport, ProblemRecord,
+    Refusal, ResolverReport, RunReport, Sockets, host_faults, link_states,
 };
 use crate::scrape::Scrape;
 use crate::unix_http::NoPage;
@@ -87,6 +87,8 @@ pub struct Status {
     compared: Option<Compared>,
     /// The use of the link by each group of clients, and by those in none. Empty without `clients`.
     groups: Vec<GroupReport>,
+    /// Several links, the preferred one first, as the watch of `longhaul host` sees them. Empty with one.
+    links: Vec<LinkState>,
     /// The sockets by their keys.
     listen: Sockets,
     /// The certificates that Envoy presents.
@@ -290,6 +292,7 @@ impl Status {
         let now_s = i64::try_from(now).unwrap_or(i64::MAX);
         let why = why(&run);
         let last_problems: Vec<_> = run.problems.into_iter().map(|one| PastProblem::of(one, now)).collect();
+        let links = link_states(&run.file, now);
         let sparks = sparks(&run.costs.hour, &last_problems, now);
         Self {
             problems: Vec::new(),
@@ -315,6 +318,7 @@ impl Status {
             link_measured: run.link,
             compared: run.compared,
             groups: run.groups,
+            links,
             certificates: run.set_up.certificates.into_iter().map(|report| Certificate::of(report, now_s)).collect(),
             is_hidden: false,
             open_files: run.envoy.pid.and_then(OpenFiles::of),

@@ -276,6 +276,18 @@ pub(super) enum Warning {
         /// The command that makes a queue.
         cure: String,
     },
+    /// One of several links does not work, and another does.
+    #[error("the link {name} ({device}) is down for {}: look at its modem. {standing} carries everything meanwhile", super::time(*.for_s))]
+    LinkDown {
+        /// Its name.
+        name: String,
+        /// Its interface.
+        device: String,
+        /// The time since then, in seconds.
+        for_s: u64,
+        /// A link that works.
+        standing: String,
+    },
     /// Names of some clients pass this box by.
     #[error(
         "a client uses encrypted DNS (DNS over https or TLS) of a public resolver, past this box: each of its names waits for the link. `dns.canary`, on by default, asks browsers not to. Where somebody chose that resolver, change it in the browser or the system"
@@ -467,6 +479,14 @@ pub(super) fn warnings(status: &Status, machine: &Machine) -> Vec<Warning> {
         HostFault::Unshaped { why, cure } => Some(Warning::Unshaped { why: why.clone(), cure: cure.clone() }),
         _ => None,
     }));
+    if let Some(standing) = status.links.iter().find(|link| link.alive) {
+        found.extend(status.links.iter().filter(|link| !link.alive).map(|link| Warning::LinkDown {
+            name: link.name.clone(),
+            device: link.device.clone(),
+            for_s: status.at.saturating_sub(link.changed_at),
+            standing: standing.name.clone(),
+        }));
+    }
     let fault = status.compared.as_ref().and_then(|compared| compared.fault.clone());
     found.extend(fault.map(Warning::NothingCompared));
     let elsewhere = machine.missing_addresses.iter().filter(|address| status.is_unreachable(**address).is_none());

@@ -557,3 +557,33 @@ fn an_envoy_that_takes_over_is_waited_for_and_one_that_nobody_started_is_not() {
     assert!(gather(run(Some(std::process::id()))).envoy.up);
     successor.join().unwrap();
 }
+
+#[test]
+fn each_of_several_links_is_shown_and_one_that_is_down_is_a_warning() {
+    let link = |name: &str, alive| crate::report::LinkState {
+        name: name.to_owned(),
+        device: format!("{name}0"),
+        used: if name == "lte" { "preferred" } else { "backup" }.to_owned(),
+        alive,
+        changed_at: 0,
+        deaths: u32::from(!alive),
+        rtt_ms: Some(86),
+        address: Some("192.0.2.1".to_owned()),
+        down_bytes: 3_000_000,
+        up_bytes: 700,
+    };
+    let mut status = healthy("remote");
+    assert!(!status.text().contains("lte"));
+    status.at = 90;
+    status.links = vec![link("lte", false), link("geo", true)];
+    let text = status.text();
+    assert!(text.contains("lte (lte0, preferred): DOWN 1 min"), "{text}");
+    assert!(text.contains("geo (geo0, backup): up 1 min") && text.contains("RTT 86 ms"), "{text}");
+    let words = |status: &Status| {
+        problem::warnings(status, &here()).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    };
+    assert!(words(&status).contains("the link lte (lte0) is down for 1 min"), "{}", words(&status));
+    assert!(words(&status).contains("geo carries everything meanwhile"), "{}", words(&status));
+    status.links = vec![link("lte", true), link("geo", true)];
+    assert_eq!(words(&status), "");
+}

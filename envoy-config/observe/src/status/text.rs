@@ -6,7 +6,7 @@ use super::words::{millis, size, time};
 use super::{Certificate, Child, DnsCounts, Pages, Status};
 use crate::bill::GroupReport;
 use crate::compare::{Difference, Median};
-use crate::report::ResolverReport;
+use crate::report::{LinkState, ResolverReport};
 use crate::table;
 
 const WIDTH: usize = 120;
@@ -34,6 +34,7 @@ pub(super) fn text(status: &Status) -> String {
     rows.extend(status.certificates.iter().map(|certificate| row("certificate", &self::certificate(certificate))));
     rows.extend(pair(status));
     rows.extend(parents(status));
+    rows.extend(status.links.iter().map(|link| row("link", &one_of_links(link, status.at))));
     rows.extend(measured_link(status));
     rows.extend(compared(status));
     rows.extend(status.groups.iter().map(|group| row("group", &self::group(group))));
@@ -171,6 +172,30 @@ fn group(group: &GroupReport) -> String {
         size(this_month.down),
         size(this_month.up),
         quota.unwrap_or_default()
+    )
+}
+
+/// One of several links.
+fn one_of_links(link: &LinkState, now: u64) -> String {
+    let state = match (link.alive, &link.address) {
+        (true, _) => "up",
+        (false, Some(_)) => "DOWN",
+        (false, None) => "DOWN (no address)",
+    };
+    let rtt = link.rtt_ms.map(|rtt| format!(", RTT {rtt} ms")).unwrap_or_default();
+    let deaths = match link.deaths {
+        0 => String::new(),
+        1 => ", failed once".to_owned(),
+        several => format!(", failed {several} times"),
+    };
+    format!(
+        "{} ({}, {}): {state} {}{rtt}, {} down, {} up{deaths}",
+        link.name,
+        link.device,
+        link.used,
+        time(now.saturating_sub(link.changed_at)),
+        size(link.down_bytes),
+        size(link.up_bytes)
     )
 }
 

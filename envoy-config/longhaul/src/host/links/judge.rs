@@ -99,6 +99,11 @@ impl Judge {
         self.dead.is_none()
     }
 
+    /// Returns the time of its death. None while it is used.
+    pub(super) fn died(&self) -> Option<Duration> {
+        self.dead.map(|(died, _)| died)
+    }
+
     /// Takes the signs at `now`, and returns the next step. Call it several times a second.
     pub(super) fn look(&mut self, now: Duration, signs: Signs) -> Step {
         // Bytes that were under way when the link died are no sign that it works again.

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use super::setup::Place;
+use super::setup::{Item, Place, endpoint};
 
 #[derive(Deserialize)]
 struct Interface {
@@ -46,6 +46,27 @@ fn parse(addresses: &str, routes: &str) -> BTreeMap<String, Place> {
         Some((interface.ifname, Place { address, gateway }))
     };
     interfaces.into_iter().filter_map(place).collect()
+}
+
+#[derive(Deserialize)]
+struct Endpoint {
+    address: Ipv4Addr,
+    id: u32,
+    dev: Option<String>,
+    #[serde(default)]
+    backup: bool,
+}
+
+/// Returns the endpoints of Multipath TCP that an earlier watch has left.
+pub(super) fn endpoints() -> Vec<Item> {
+    endpoints_in(output(&["-j", "mptcp", "endpoint", "show"]).as_deref().unwrap_or("[]"))
+}
+
+fn endpoints_in(json: &str) -> Vec<Item> {
+    let found: Vec<serde_json::Value> = serde_json::from_str(json).unwrap_or_default();
+    // Others may have addresses of IPv6.
+    let parsed = found.into_iter().filter_map(|one| serde_json::from_value::<Endpoint>(one).ok());
+    parsed.filter_map(|one| endpoint(one.id, one.address, one.dev?, one.backup)).collect()
 }
 
 /// Returns the bytes that each interface has received and sent.
@@ -88,6 +109,16 @@ fn output(arguments: &[&str]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn endpoints_of_an_earlier_watch_are_found() {
+        let json = r#"[{"address":"192.0.2.2","id":180,"subflow":true,"dev":"lte0"},{"address":"2001:db8::1","id":1,"signal":true},
+            {"address":"192.0.2.6","id":181,"subflow":true,"backup":true,"dev":"geo0"},{"address":"192.0.2.9","id":2,"dev":"x0"}]"#;
+        let own = |id, address: [u8; 4], device: &str, backup| endpoint(id, address.into(), device.to_owned(), backup);
+        let expected = [own(180, [192, 0, 2, 2], "lte0", false), own(181, [192, 0, 2, 6], "geo0", true)];
+        assert_eq!(endpoints_in(json), expected.into_iter().flatten().collect::<Vec<_>>());
+        assert_eq!(endpoints_in("nonsense"), []);
+    }
 
     #[test]
     fn the_bytes_of_an_interface_are_those_of_the_kernels_table() {

@@ -163,7 +163,7 @@ impl Link {
             device: self.plan.device().to_string(),
             used: self.plan.used,
             place: self.place,
-            alive: self.judge.is_alive(),
+            died: self.judge.died(),
         }
     }
 
@@ -238,8 +238,9 @@ impl Links {
         (self.found, self.looked) = (None, None);
     }
 
-    /// Removes what a watch that was killed has left.
-    fn clean(&self) {
+    /// Removes what a watch that was killed has left. Takes over its endpoints: connections that are open need them.
+    fn clean(&mut self) {
+        self.applied = machine::endpoints();
         if !self.each.is_empty() {
             // Most of it is not there.
             for command in setup::clean(self.each.len()) {
@@ -332,7 +333,7 @@ impl Links {
     }
 
     fn undo(&mut self) {
-        self.reach(Vec::new());
+        self.reach(setup::kept(&self.applied));
     }
 
     fn states(&self) -> Vec<LinkState> {

@@ -6,8 +6,10 @@
 //! - packets from the address of a link take this link;
 //! - all others take the best link that works.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use longhaul_derive::LinkUse;
 
@@ -30,8 +32,8 @@ pub(super) struct Present {
     pub used: LinkUse,
     /// The address of the interface, and its gateway. None: it has no address.
     pub place: Option<Place>,
-    /// True if the link is used.
-    pub alive: bool,
+    /// The time of its death. None: the link is used.
+    pub died: Option<Duration>,
 }
 
 /// The address of an interface, and its gateway.
@@ -113,14 +115,16 @@ pub(super) fn wanted(links: &[Present], multipath: bool) -> Vec<Item> {
         let says = format!("from {} {UNMARKED} lookup {}", place.address, FROM + 1 + at);
         items.push(Item::Rule { priority: FROM, says });
     }
-    // Where all links look dead, the first of them is as good as any.
-    let rank = |(_, link, _): &&(u32, &Present, Place)| (!link.alive, link.used.stands_by());
-    if let Some((_, link, place)) = placed.iter().min_by_key(rank) {
+    // Where all links look dead, connections stay on the one that worked last: they would end without any.
+    let rank = |(_, link, _): &&(u32, &Present, Place)| (link.died.is_some(), Reverse(link.died), link.used.stands_by());
+    let best = placed.iter().min_by_key(rank);
+    if let Some((_, link, place)) = best {
         items.push(route(FIRST, link, place));
         items.push(Item::Rule { priority: MAIN, says: format!("{UNMARKED} lookup main suppress_prefixlength 0") });
         items.push(Item::Rule { priority: BEST, says: format!("{UNMARKED} lookup {FIRST}") });
     }
-    for (at, link, place) in placed.iter().filter(|(_, link, _)| multipath && link.alive) {
+    let is_used = |one: &&(u32, &Present, Place)| multipath && (one.1.died.is_none() || best == Some(*one));
+    for (at, link, place) in placed.iter().filter(is_used) {
         items.push(Item::Endpoint {
             id: FIRST_ENDPOINT + at,
             address: place.address,
@@ -131,20 +135,40 @@ pub(super) fn wanted(links: &[Present], multipath: bool) -> Vec<Item> {
     items
 }
 
+/// Returns what stays when the watch ends: the endpoint of the best link. The kernel ends the subflows of an endpoint with
+/// it, so connections that are open would have none. The next watch takes it over.
+pub(super) fn kept(items: &[Item]) -> Vec<Item> {
+    let best = items.iter().find_map(|item| match item {
+        Item::Route { table: FIRST, to } => Some(to),
+        _ => None,
+    });
+    let is_best = |item: &&Item| {
+        let Item::Endpoint { address, .. } = item else { return false };
+        best.is_some_and(|to| to.ends_with(&format!(" src {address}")))
+    };
+    items.iter().filter(is_best).cloned().collect()
+}
+
+/// Returns an endpoint that is there already, if it is one of ours.
+pub(super) fn endpoint(id: u32, address: Ipv4Addr, device: String, backup: bool) -> Option<Item> {
+    (FIRST_ENDPOINT..FIRST).contains(&id).then_some(Item::Endpoint { id, address, device, backup })
+}
+
 /// Returns the commands that lead from `before` to `after`. A changed route replaces the one before.
 pub(super) fn change(before: &[Item], after: &[Item]) -> Vec<String> {
     let table = |item: &Item| if let Item::Route { table, .. } = item { Some(*table) } else { None };
     let tables: BTreeSet<u32> = after.iter().filter_map(table).collect();
     let is_replaced = |item: &Item| table(item).is_some_and(|table| tables.contains(&table));
     let gone = before.iter().filter(|item| !after.contains(item) && !is_replaced(item));
-    let new = after.iter().filter(|item| !before.contains(item));
-    // New routes first: an endpoint that disappears moves connections to another link, which must be there.
-    let (routes, others): (Vec<&Item>, Vec<&Item>) = new.partition(|item| matches!(item, Item::Route { .. }));
-    let mut commands: Vec<String> = routes.into_iter().flat_map(Item::make).collect();
+    let id = |item: &Item| if let Item::Endpoint { id, .. } = item { Some(*id) } else { None };
+    let had = |item: &Item| id(item).is_some_and(|one| before.iter().any(|item| id(item) == Some(one)));
+    let new: Vec<&Item> = after.iter().filter(|item| !before.contains(item)).collect();
+    // New ways first: an endpoint that disappears moves connections to another link, which must be there.
+    let is_way = |item: &&&Item| matches!(item, Item::Route { .. }) || id(item).is_some() && !had(item);
+    let mut commands: Vec<String> = new.iter().filter(is_way).flat_map(|item| item.make()).collect();
     commands.extend(gone.flat_map(Item::remove));
-    let returns = others.iter().any(|item| matches!(item, Item::Endpoint { backup: false, .. }));
-    commands.extend(others.into_iter().flat_map(Item::make));
-    if returns {
+    commands.extend(new.iter().filter(|item| !is_way(item)).flat_map(|item| item.make()));
+    if new.iter().any(|item| matches!(item, Item::Endpoint { backup: false, .. })) {
         commands.extend(after.iter().filter(|item| before.contains(item)).filter_map(stand_by));
     }
     commands
@@ -157,15 +181,15 @@ fn stand_by(item: &Item) -> Option<String> {
     Some(format!("ip mptcp endpoint change id {id} nobackup; ip mptcp endpoint change id {id} backup"))
 }
 
-/// Returns the commands that remove all that an earlier watch may have left. Most of them fail, because nothing is there.
+/// Returns the commands that remove the rules and routes that an earlier watch may have left. Most of them fail, because
+/// nothing is there.
 pub(super) fn clean(links: usize) -> Vec<String> {
     let count = u32::try_from(links).unwrap_or(u32::MAX);
     let rules = [MAIN, BEST].into_iter().chain((0..count).map(|_| FROM));
     let rules = rules.map(|priority| format!("ip rule del priority {priority}"));
     let tables = [FIRST].into_iter().chain((0..count).map(|at| FROM + 1 + at));
     let tables = tables.map(|table| format!("ip route flush table {table}"));
-    let endpoints = (0..count).map(|at| format!("ip mptcp endpoint del id {}", FIRST_ENDPOINT + at));
-    rules.chain(tables).chain(endpoints).collect()
+    rules.chain(tables).collect()
 }
 
 #[cfg(test)]
@@ -173,8 +197,9 @@ mod tests {
     use super::*;
 
     fn link(device: &str, number: u8, used: LinkUse, alive: bool) -> Present {
+        let died = (!alive).then(|| Duration::from_secs(number.into()));
         let place = Place { address: [192, 0, 2, number].into(), gateway: (number > 9).then(|| [192, 0, 2, 1].into()) };
-        Present { device: device.to_owned(), used, place: Some(place), alive }
+        Present { device: device.to_owned(), used, place: Some(place), died }
     }
 
     fn both(lte: bool, geo: bool) -> Vec<Present> {
@@ -190,12 +215,12 @@ mod tests {
                 "ip route replace default dev lte0 src 192.0.2.2 table 4182",
                 "ip route replace default via 192.0.2.1 dev geo0 src 192.0.2.10 table 4183",
                 "ip route replace default dev lte0 src 192.0.2.2 table 4180",
+                "ip mptcp endpoint add 192.0.2.2 dev lte0 id 180 subflow",
+                "ip mptcp endpoint add 192.0.2.10 dev geo0 id 181 subflow backup",
                 "ip rule add priority 4181 from 192.0.2.2 fwmark 0/0xffffffff lookup 4182",
                 "ip rule add priority 4181 from 192.0.2.10 fwmark 0/0xffffffff lookup 4183",
                 "ip rule add priority 4180 fwmark 0/0xffffffff lookup main suppress_prefixlength 0",
                 "ip rule add priority 4182 fwmark 0/0xffffffff lookup 4180",
-                "ip mptcp endpoint add 192.0.2.2 dev lte0 id 180 subflow",
-                "ip mptcp endpoint add 192.0.2.10 dev geo0 id 181 subflow backup",
             ]
         );
         assert!(!change(&[], &wanted(&both(true, true), false)).iter().any(|command| command.contains("mptcp")));
@@ -222,16 +247,36 @@ mod tests {
             "connections that began on the standby go back"
         );
         assert_eq!(change(&working, &working), [""; 0]);
-        assert_eq!(wanted(&both(false, false), true)[4], wanted(&both(true, true), true)[4], "the first is as good as any");
     }
 
     #[test]
-    fn the_end_undoes_everything_and_a_device_without_an_address_needs_nothing() {
+    fn where_all_links_are_dead_connections_stay_on_the_one_that_worked_last() {
+        // The second one died later.
+        let (cut, none) = (wanted(&both(false, true), true), wanted(&both(false, false), true));
+        assert_eq!(change(&cut, &none), [""; 0]);
+        assert_eq!(
+            change(&none, &wanted(&both(true, false), true)),
+            [
+                "ip route replace default dev lte0 src 192.0.2.2 table 4180",
+                "ip mptcp endpoint add 192.0.2.2 dev lte0 id 180 subflow",
+                "ip mptcp endpoint del id 181",
+                "ip mptcp endpoint del id 0 192.0.2.10",
+            ],
+            "the new way first"
+        );
+    }
+
+    #[test]
+    fn the_end_undoes_all_but_the_way_of_open_connections_and_a_device_without_an_address_needs_nothing() {
         let items = wanted(&both(true, true), true);
-        let undone = change(&items, &[]);
+        let undone = change(&items, &kept(&items));
         assert_eq!(undone.iter().filter(|command| command.starts_with("ip rule del")).count(), 4);
         assert_eq!(undone.iter().filter(|command| command.starts_with("ip route flush")).count(), 3);
-        assert_eq!(undone.iter().filter(|command| command.contains("endpoint del id 18")).count(), 2);
+        assert!(undone.contains(&"ip mptcp endpoint del id 181".to_owned()));
+        assert!(!undone.contains(&"ip mptcp endpoint del id 180".to_owned()));
+        let left = endpoint(180, [192, 0, 2, 2].into(), "lte0".to_owned(), false).unwrap();
+        assert_eq!(kept(&items), [left]);
+        assert_eq!(endpoint(1, [192, 0, 2, 2].into(), "lte0".to_owned(), false), None, "somebody else's");
         let mut gone = both(false, true);
         gone[0].place = None;
         assert!(!wanted(&gone, true).iter().any(|item| format!("{item:?}").contains("lte0")));

@@ -1,0 +1,95 @@
+"""A remote with two links: a download outlives the loss of the quick one, and everything goes back when it returns."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from harness.host.processes import of_program
+from harness.host.waiting import wait_for
+from harness.lab.two_links import ORIGIN, OTHER, TwoLinksBed, download, longest_gap, two_links
+
+CUT_S = 8
+STALL_S = 4.0
+"""A second, two round trips of the quick link and one of the other are the goal. This machine may be busy."""
+SIZE = 4_000_000
+IDLE_BYTES = 20_000
+
+
+@pytest.fixture(scope="module")
+def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoLinksBed]:  # noqa: ARG001 - order of set-up
+    with two_links(tmp_path_factory.mktemp("two")) as standing:
+        yield standing
+
+
+def resolved(bed: TwoLinksBed, host: str, port: int) -> tuple[str, str]:
+    """The option of curl with which a client needs no lookup."""
+    return "--resolve", f"{host}:{port}:{bed.site.hosts[host]['address']}"
+
+
+def crossed(bed: TwoLinksBed, name: str) -> int:
+    """The bytes that have come to the remote over a link."""
+    return bed.line.emulated[name].statistics()["down"]["delivered"]["bytes"]
+
+
+def test_a_download_outlives_the_loss_of_its_link_and_pages_go_on(bed: TwoLinksBed) -> None:
+    before = crossed(bed, "geo")
+    with ThreadPoolExecutor(2) as pool:
+        url = download(SIZE, scheme="https")
+        parts = pool.submit(bed.curl.stream, url, *resolved(bed, ORIGIN, 443), timeout_s=60)
+        wait_for("bytes over the quick link", lambda: crossed(bed, "lte") > SIZE // 8, timeout_s=20, interval_s=0.1)
+        assert crossed(bed, "geo") - before < IDLE_BYTES, "the standby carries nothing while the quick link works"
+        bed.line.emulated["lte"].outage(f"{CUT_S}s drop")
+        began = time.monotonic()
+        bed.until("lte", alive=False, timeout_s=5)
+        page = bed.curl.get(f"http://{OTHER}/page.html", *resolved(bed, OTHER, 80), timeout_s=20)
+        assert page.status == 200, page
+        assert time.monotonic() - began < CUT_S, "the page came while the quick link was cut"
+        whole = parts.result()
+    assert sum(len(part) for _, part in whole) == SIZE
+    assert longest_gap(whole) < STALL_S
+    assert crossed(bed, "geo") - before > SIZE // 8
+    bed.until("lte", alive=True)
+    back = crossed(bed, "geo")
+    answer = bed.curl.get(download(SIZE // 4, scheme="https"), *resolved(bed, ORIGIN, 443), timeout_s=30)
+    assert len(answer.body) == SIZE // 4
+    assert crossed(bed, "geo") - back < IDLE_BYTES, "everything has gone back"
+    assert bed.watch
+    said = bed.watch.output()
+    assert "the link lte is down: no sign of life on lte0" in said
+    assert "the link lte works again after" in said
+    problems = (bed.pair.remote.output() + bed.pair.ground.output()).split("problem (")[1:]
+    assert not problems, "a cut of one link is no problem of the pair"
+
+
+def test_the_end_of_the_watch_undoes_its_routes_and_rules_and_cuts_no_connection(bed: TwoLinksBed) -> None:
+    near = bed.line.near
+    assert "lookup 4180" in near.ip("rule", "show")
+    assert bed.endpoints().count("dev ") == 2
+    opened = bed.pair.connections("pipe")["total"]
+    assert bed.watch
+    bed.watch.process.terminate()
+    assert bed.watch.process.wait(10) == 0
+    assert bed.endpoints().split("dev ")[1:] == ["lte0 \n"], "open connections need it"
+    assert "418" not in near.ip("rule", "show")
+    assert "table 418" not in near.ip("route", "show", "table", "all")
+    assert bed.curl.get(f"http://{OTHER}/again.html", *resolved(bed, OTHER, 80)).status == 200
+    assert bed.pair.connections("pipe")["total"] == opened
+
+
+def test_a_kernel_without_multipath_tcp_leaves_the_pair_over_tcp(bed: TwoLinksBed) -> None:
+    assert "198.51.100.40:8443" in bed.sockets(), "this kernel has it"
+    bed.line.near.sysctl("net.mptcp.enabled", 0)
+    # `longhaul run` starts another Envoy, whose sockets are new.
+    (envoy,) = of_program("envoy", bed.line.near.processes())
+    os.kill(envoy, signal.SIGKILL)
+    wait_for("TCP alone", lambda: "198.51.100.40:8443" not in bed.sockets(), timeout_s=20)
+    bed.pair.until_piped()
+    answer = bed.curl.get(download(SIZE // 40), *resolved(bed, ORIGIN, 80))
+    assert (answer.status, len(answer.body)) == (200, SIZE // 40)
+    assert "198.51.100.40:8443" not in bed.sockets()
