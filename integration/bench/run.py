@@ -89,6 +89,10 @@ BENCHES = {
         "(root) clients that share a ship's link with downloads of others, beside a pair without shares",
         "integration/bench", "neighbours.py", (sys.executable, "neighbours.py"),
     ),
+    "two-links": Bench(
+        "(root) a pair over two links of which one fails: cuts, pages, firewalls, an idle standby",
+        "integration/bench", "two_links.py", (sys.executable, "two_links.py"),
+    ),
     "groups": Bench(
         "(root) groups of clients on a ship's link: weights, quotas, the bill; and TCP ports beside the web",
         "integration/bench", "groups.py", (sys.executable, "groups.py"),

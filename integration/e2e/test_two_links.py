@@ -12,7 +12,7 @@ import pytest
 
 from harness.host.processes import of_program
 from harness.host.waiting import wait_for
-from harness.lab.two_links import ORIGIN, OTHER, TwoLinksBed, download, longest_gap, two_links
+from harness.lab.two_links import ORIGIN, OTHER, TwoLinksBed, crossed, download, longest_gap, resolved, two_links
 
 CUT_S = 8
 STALL_S = 4.0
@@ -25,16 +25,6 @@ IDLE_BYTES = 20_000
 def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoLinksBed]:  # noqa: ARG001 - order of set-up
     with two_links(tmp_path_factory.mktemp("two")) as standing:
         yield standing
-
-
-def resolved(bed: TwoLinksBed, host: str, port: int) -> tuple[str, str]:
-    """The option of curl with which a client needs no lookup."""
-    return "--resolve", f"{host}:{port}:{bed.site.hosts[host]['address']}"
-
-
-def crossed(bed: TwoLinksBed, name: str) -> int:
-    """The bytes that have come to the remote over a link."""
-    return bed.line.emulated[name].statistics()["down"]["delivered"]["bytes"]
 
 
 def test_a_download_outlives_the_loss_of_its_link_and_pages_go_on(bed: TwoLinksBed) -> None:

@@ -226,6 +226,7 @@ mod tests {
             when_down,
             restart_wait: Duration::from_secs(15),
             transport: PipeTransport::H2,
+            multipath: longhaul_config::Multipath::Auto,
         };
         let link = link(Duration::from_millis(600), 20_000_000);
         let intervals = Intervals::of(&link, &Role::Remote(remote.clone()));

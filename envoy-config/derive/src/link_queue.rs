@@ -148,6 +148,7 @@ mod tests {
             when_down: WhenDown::Error,
             restart_wait: Duration::from_secs(15),
             transport: TRANSPORT,
+            multipath: longhaul_config::Multipath::Auto,
         })
     }
 
@@ -158,6 +159,7 @@ mod tests {
             remote_files: Vec::new(),
             pack_headers: true,
             transport: TRANSPORT,
+            multipath: longhaul_config::Multipath::Auto,
             identity: identity(),
         })
     }

@@ -126,7 +126,9 @@ impl MultipathUse {
             Role::Remote(_) if settings.links.is_empty() => Self::Off("there is one link"),
             Role::Remote(_) => Self::Opens("a connection outlives the loss of one of several links"),
             Role::Ground(ground) if ground.multipath == Multipath::Off => REFUSED,
-            Role::Ground(_) if host.multipath => Self::Accepts("remotes with several links use it, and others lose nothing"),
+            Role::Ground(_) if host.multipath => {
+                Self::Accepts("remotes with several links use it, and others lose nothing")
+            }
             Role::Ground(_) => Self::Off("the kernel has none, or it is not known"),
         }
     }

@@ -229,7 +229,8 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     );
     let drain_time = table.duration(
         TransportKey::DrainTime,
-        round_up_to_seconds(slow.down.time_for(HEAVY_PAGE_BYTES) * 8).clamp(Duration::from_mins(1), Duration::from_mins(10)),
+        round_up_to_seconds(slow.down.time_for(HEAVY_PAGE_BYTES) * 8)
+            .clamp(Duration::from_mins(1), Duration::from_mins(10)),
         format!("8 pages of 2.9 MB at {}, from 60 s to 600 s", slow.down),
         "lab: the 2025 median page",
     );

@@ -63,7 +63,12 @@ thread_local! {
 /// # Safety
 /// As for the function that it replaces: `event` is null or points to an event.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn epoll_ctl(queue: c_int, operation: c_int, descriptor: c_int, event: *mut epoll_event) -> c_int {
+pub unsafe extern "C" fn epoll_ctl(
+    queue: c_int,
+    operation: c_int,
+    descriptor: c_int,
+    event: *mut epoll_event,
+) -> c_int {
     // SAFETY: the arguments are those of the caller, who vouches for the pointer.
     let done = unsafe { libc::syscall(libc::SYS_epoll_ctl, queue, operation, descriptor, event) };
     if done == 0 && operation == EPOLL_CTL_ADD && !event.is_null() {

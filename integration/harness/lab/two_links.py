@@ -1,20 +1,21 @@
 """A remote with two emulated links to its ground, and the watch of `longhaul host` that keeps it on those that work.
 
-    clients ── cable ── near ══ quick link ══ gateway ── cable ── internet
-                            ══ wide link  ══
+clients ── cable ── near ══ quick link ══ gateway ── cable ── internet
+                        ══ wide link  ══
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.boxes.pair import REDIRECTS, Ends, Pair, pair
+from harness.boxes.pair import REDIRECTS, Ends, Pair, running, write_pair
 from harness.clients.commands import Curl
 from harness.host.artifacts import built
 from harness.host.processes import Child
@@ -64,7 +65,9 @@ LEO = OneLink("leo", "leo")
 class TwoLinks(Topology):
     """The namespaces, with one emulator for each link."""
 
-    def __init__(self, folder: Path, lines: tuple[OneLink, ...], *, multipath: tuple[bool, bool] = (True, True)) -> None:
+    def __init__(
+        self, folder: Path, lines: tuple[OneLink, ...], *, multipath: tuple[bool, bool] = (True, True)
+    ) -> None:
         """`multipath`: the kernels of the remote and of the ground have Multipath TCP."""
         super().__init__(folder)
         self._lines = lines
@@ -143,6 +146,32 @@ def download(size: int, host: str = ORIGIN, scheme: str = "http") -> str:
     return f"{scheme}://{host}/_/answer?size={size}"
 
 
+def resolved(bed: TwoLinksBed, host: str, port: int) -> tuple[str, str]:
+    """The option of curl with which a client needs no lookup."""
+    return "--resolve", f"{host}:{port}:{bed.site.hosts[host]['address']}"
+
+
+def crossed(bed: TwoLinksBed, name: str) -> int:
+    """The bytes that have come to the remote over a link."""
+    return bed.line.emulated[name].statistics()["down"]["delivered"]["bytes"]
+
+
+def load_page(bed: TwoLinksBed, scheme: str, name: str) -> float:
+    """Loads a page and twelve objects of three hosts, six at a time. Returns the seconds."""
+    hosts = [f"h{number}.example.org" for number in range(3)]
+    objects = [f"{scheme}://{hosts[number % 3]}/{name}-{number}.png?size=8000" for number in range(12)]
+    began_s = now_s()
+    page = bed.curl.get(f"{scheme}://{hosts[0]}/{name}.html", timeout_s=60)
+    assert page.status == 200, page
+    outputs = [word for url in objects for word in ("--output", "/dev/null", url)]
+    done = bed.line.clients.run(
+        "curl", "--silent", "--show-error", "--fail", "--parallel", "--parallel-max", "6", "--max-time", "60",
+        "--cacert", bed.authority.files.cert, *outputs, timeout_s=90,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return round(now_s() - began_s, 3)
+
+
 @contextmanager
 def two_links(
     folder: Path,
@@ -150,10 +179,9 @@ def two_links(
     *,
     multipath: tuple[bool, bool] = (True, True),
     watched: bool = True,
-    near: Mapping[str, Any] | None = None,
-    **split: Any,
+    far_multipath: str = "auto",
 ) -> Iterator[TwoLinksBed]:
-    """Sets up the bed. `split` changes keys of the remote's section."""
+    """Sets up the bed. With one link, the remote has `link`. `far_multipath` is `split.multipath` of the ground."""
     authority = Authority(folder)
     site = Site(dns=[f"{RESOLVER}:53"], https_port=443, ca=authority.files.as_dict())
     addresses = (str(one) for one in SITES.hosts() if str(one) != RESOLVER)
@@ -167,9 +195,9 @@ def two_links(
         ends = Ends(line.near, NEAR_HOME, line.gateway, GROUND)
         first = links.link(lines[0].profile).setting
         of_remote = {"link": None, "links": [one.setting for one in lines]} if len(lines) > 1 else {}
-        both = stack.enter_context(
-            pair(folder, ends, first, trusted=authority.files.cert, near={**of_remote, **(near or {})}, **split)
-        )
+        files = write_pair(folder, ends, first, near=of_remote)
+        _set(files.ground, "split", "multipath", far_multipath)
+        both = stack.enter_context(running(files, ends, trusted=authority.files.cert))
         stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
         (folder / "host").mkdir()
         watch = stack.enter_context(_watch(folder, line, both)) if watched else None
@@ -181,24 +209,29 @@ def two_links(
         yield bed
 
 
+def _set(file: Path, section: str, key: str, value: str) -> None:
+    """Sets a key of a file with one section a line."""
+    lines = dict(line.split(": ", 1) for line in file.read_text().splitlines())
+    lines[section] = json.dumps({**json.loads(lines[section]), key: value})
+    file.write_text("".join(f"{name}: {text}\n" for name, text in lines.items()))
+
+
 def _watch(folder: Path, line: TwoLinks, both: Pair) -> Child:
-    """The service `longhaul-host-watch@`. What `longhaul-host@` sets in /proc/sys is set here by hand."""
+    """The service `longhaul-host-watch@`. The bed makes the settings of `longhaul-host@` in /proc/sys by hand."""
     if (Path("/proc/sys/net/mptcp") / "blackhole_timeout").exists():
         line.near.sysctl("net.mptcp.blackhole_timeout", 0)
     host = folder / "host"
-    command = [
-        built("longhaul"), "host", both.remote.config, "--clients", NEAR_DEVICE, "--watch", "--report", host / "report.json",
-    ]  # fmt: skip
+    options = ["--clients", NEAR_DEVICE, "--watch", "--report", host / "report.json"]
+    command = [built("longhaul"), "host", both.remote.config, *options]
     return Child(line.near.inside(command), host / "watch.log")
 
 
 def longest_gap(parts: list[tuple[float, bytes]]) -> float:
     """Returns the longest time without a byte in a streamed response."""
     times = [at_s for at_s, _ in parts]
-    return max((after - before for before, after in zip(times, times[1:], strict=False)), default=0.0)
+    return max((after - before for before, after in itertools.pairwise(times)), default=0.0)
 
 
 def now_s() -> float:
     """The time of a monotonic clock."""
     return time.monotonic()
-

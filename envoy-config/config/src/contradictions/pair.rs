@@ -3,7 +3,9 @@
 use super::Places;
 use crate::diagnostic::Problem;
 use crate::names::{Host, HostPort};
-use crate::settings::{ClientGroup, Fill, Ground, Link, NamedLink, PipeTransport, Proxy, Remote, Role, Upstream, WhenDown};
+use crate::settings::{
+    ClientGroup, Fill, Ground, Link, NamedLink, PipeTransport, Proxy, Remote, Role, Upstream, WhenDown,
+};
 
 /// Checks the pair. Skips a group that has a problem of its own.
 pub(super) fn check(

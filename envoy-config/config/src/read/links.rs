@@ -68,22 +68,10 @@ fn link(reader: &mut Reader, item: &Setting<'_>) -> Option<NamedLink> {
     let up = reader.required(&group, "up", "its rate from clients, such as `up: 2mbit`", Reader::rate);
     let prices = [("free", Price::Free), ("metered", Price::Metered)];
     let price = reader.optional(&group, "price", |reader, setting| reader.word(setting, &prices));
-    let uses = [
-        ("auto", UseWish::Auto),
-        ("always", UseWish::Always),
-        ("bulk", UseWish::Bulk),
-        ("backup", UseWish::Backup),
-    ];
+    let uses =
+        [("auto", UseWish::Auto), ("always", UseWish::Always), ("bulk", UseWish::Bulk), ("backup", UseWish::Backup)];
     let wish = reader.optional(&group, "use", |reader, setting| reader.word(setting, &uses));
-    Some(NamedLink {
-        name: name?,
-        device: device?,
-        rtt: rtt?,
-        down: down?,
-        up: up?,
-        price: price?,
-        wish: wish?,
-    })
+    Some(NamedLink { name: name?, device: device?, rtt: rtt?, down: down?, up: up?, price: price?, wish: wish? })
 }
 
 fn name(reader: &mut Reader, setting: &Setting<'_>) -> Option<String> {

@@ -26,8 +26,8 @@ mod transport;
 
 use super::reader::Reader;
 use super::settings::{
-    Acme, Cache, ClientGroup, Compress, Dns, DrainTimes, EngineWish, Images, Limits, Link, Listen, NamedLink, Notify, Page, Proxy,
-    Rewrite, Role, Termination, Tracing, Upstream, Workers,
+    Acme, Cache, ClientGroup, Compress, Dns, DrainTimes, EngineWish, Images, Limits, Link, Listen, NamedLink, Notify,
+    Page, Proxy, Rewrite, Role, Termination, Tracing, Upstream, Workers,
 };
 use crate::overrides::Overrides;
 use crate::{Log, Share};
@@ -74,7 +74,7 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
     if written.is_some() {
         split::refuse_what_is_not_here(reader, &top, kind);
     }
-    let (link, links) = links::link_or_links(reader, &top, kind);
+    let (link, several) = links::link_or_links(reader, &top, kind);
     let role = written.and_then(|kind| split::role(reader, &top, kind));
     let listen = edge::listen(reader, &top);
     let listen = match (listen, &role) {
@@ -91,7 +91,7 @@ pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn
         engine: edge::engine(reader, &top),
         role,
         link,
-        links,
+        links: several,
         compare: compare::compare(reader, &top, kind),
         clients: clients::clients(reader, &top, kind),
         proxy: edge::proxy(reader, &top, kind),

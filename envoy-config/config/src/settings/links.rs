@@ -21,7 +21,7 @@ pub struct NamedLink {
     pub up: Rate,
     /// The price of its bytes.
     pub price: Price,
-    /// The use that the file asks for.
+    /// The use that the file states.
     pub wish: UseWish,
 }
 

@@ -25,7 +25,19 @@ use crate::share::Share;
 use crate::sockets::Family;
 use crate::units::Bytes;
 
-pub use {clients::*, dns::*, encrypted::*, instant::*, link::*, links::{Multipath, NamedLink, UseWish}, listen::*, notify::*, page::*, role::*, tls::*};
+pub use {
+    clients::*,
+    dns::*,
+    encrypted::*,
+    instant::*,
+    link::*,
+    links::{Multipath, NamedLink, UseWish},
+    listen::*,
+    notify::*,
+    page::*,
+    role::*,
+    tls::*,
+};
 
 /// One checked `longhaul.yaml`.
 #[derive(Debug, Clone, PartialEq)]

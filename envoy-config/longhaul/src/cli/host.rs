@@ -10,8 +10,8 @@ use longhaul_render::host::{Machine, Plan, counted, dhcp_options, plan, script, 
 
 use super::{FAILED, Outcome, fail, load_or_refuse, print};
 use crate::host::{
-    HostError, Keeper, LinkWatch, RECORD, Watch, apply, interfaces, kinds_of_queues, link_device, names, this_machine, undo,
-    undo_command, warnings,
+    HostError, Keeper, LinkWatch, RECORD, Watch, apply, interfaces, kinds_of_queues, link_device, names, this_machine,
+    undo, undo_command, warnings,
 };
 
 #[derive(clap::Args)]

@@ -164,7 +164,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let gone = || HostFault::Gone { cure: "again".to_owned() };
         let report = |clients: &str, at, file: &str| {
-            let report = HostReport { at, file: file.into(), clients: clients.to_owned(), faults: vec![gone()], links: Vec::new() };
+            let report = HostReport {
+                at,
+                file: file.into(),
+                clients: clients.to_owned(),
+                faults: vec![gone()],
+                links: Vec::new(),
+            };
             fs::create_dir_all(folder.path().join(clients)).unwrap();
             fs::write(folder.path().join(clients).join(REPORT), serde_json::to_string(&report).unwrap()).unwrap();
         };

@@ -29,8 +29,8 @@ use crate::compare::Compared;
 use crate::endpoint::page_at;
 use crate::measure::Noticed;
 use crate::report::{
-    CacheFault, CacheReport, CertificateReport, ChildReport, LinkReport, LinkState, PageReport, PairReport, ProblemRecord,
-    Refusal, ResolverReport, RunReport, Sockets, host_faults, link_states,
+    CacheFault, CacheReport, CertificateReport, ChildReport, LinkReport, LinkState, PageReport, PairReport,
+    ProblemRecord, Refusal, ResolverReport, RunReport, Sockets, host_faults, link_states,
 };
 use crate::scrape::Scrape;
 use crate::unix_http::NoPage;

@@ -7,7 +7,9 @@ use longhaul_config::units::Bytes;
 use longhaul_config::{Family, Intercept, Settings};
 use longhaul_derive::{CongestionControl, Derived, MultipathUse};
 
-use super::machine::{ACCEPT_LOCAL, ACCOUNTING, ALLOWED, BLACKHOLE, ClientInterface, FORWARD, Machine, RMEM, SLOW_START, WMEM};
+use super::machine::{
+    ACCEPT_LOCAL, ACCOUNTING, ALLOWED, BLACKHOLE, ClientInterface, FORWARD, Machine, RMEM, SLOW_START, WMEM,
+};
 use super::nft;
 use super::queue;
 use super::routes;

@@ -8,8 +8,8 @@ use longhaul_config::{
     Cache, ClientGroup, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity, delta_saving,
 };
 use longhaul_derive::{
-    Compressors, CongestionControl, Derived, LevelInUse, Limit, LinkPlan, LinkQueue, LinkUse, Neighbours, Origin, SEVERAL_LINKS, Shaping,
-    TargetKind, Unshared, Value, names_ahead,
+    Compressors, CongestionControl, Derived, LevelInUse, Limit, LinkPlan, LinkQueue, LinkUse, Neighbours, Origin,
+    SEVERAL_LINKS, Shaping, TargetKind, Unshared, Value, names_ahead,
 };
 
 use super::lines::{access_log, encrypted, first_visits, images, pair, parent, uses};

@@ -133,7 +133,8 @@ mod tests {
         let addresses = r#"[{"ifname":"lo","addr_info":[{"local":"127.0.0.1","scope":"host"}]},
             {"ifname":"wan0","addr_info":[{"local":"192.0.2.7","prefixlen":24,"scope":"global"}]},
             {"ifname":"wwan0","addr_info":[{"local":"198.51.100.9","scope":"global"}]},{"ifname":"down0"}]"#;
-        let routes = r#"[{"dst":"default","gateway":"192.0.2.1","dev":"wan0","metric":100},{"dst":"default","dev":"wwan0"}]"#;
+        let routes =
+            r#"[{"dst":"default","gateway":"192.0.2.1","dev":"wan0","metric":100},{"dst":"default","dev":"wwan0"}]"#;
         let found = parse(addresses, routes);
         let place = |address: [u8; 4], gateway: Option<[u8; 4]>| Place {
             address: address.into(),

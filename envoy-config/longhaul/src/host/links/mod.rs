@@ -144,8 +144,7 @@ impl Link {
         if answered.is_some() {
             self.rtt = answered;
         }
-        let mut signs =
-            Signs { present: self.place.is_some(), answered: answered.is_some(), ..Signs::default() };
+        let mut signs = Signs { present: self.place.is_some(), answered: answered.is_some(), ..Signs::default() };
         let Some(place) = self.place else { return signs };
         let mut seen = HashMap::new();
         for one in connections.iter().filter(|one| one.id.local.ip() == IpAddr::V4(place.address)) {
@@ -283,7 +282,11 @@ impl Links {
                     link.changed_at = since_1970();
                     let why = if signs.present { "no sign of life" } else { "no address" };
                     let silent = show_duration(in_tenths(silent));
-                    say(&format!("the link {} is down: {why} on {} for {silent}", link.plan.link.name, link.plan.device()));
+                    say(&format!(
+                        "the link {} is down: {why} on {} for {silent}",
+                        link.plan.link.name,
+                        link.plan.device()
+                    ));
                 }
                 Step::Restored(after) => {
                     link.changed_at = since_1970();

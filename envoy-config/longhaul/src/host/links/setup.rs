@@ -1,4 +1,4 @@
-//! The routes, rules and endpoints that the links need: the state of the links in, what `ip` has to be told out.
+//! The routes, rules and endpoints that the links need: the state of the links in, the commands of `ip` out.
 //!
 //! Longhaul changes no route of the operator. Its rules come before the table `main`, and only for packets without a mark:
 //!
@@ -59,7 +59,7 @@ pub(super) enum Item {
     Rule {
         /// Its priority.
         priority: u32,
-        /// What it says.
+        /// Its words for `ip`.
         says: String,
     },
     /// An endpoint of Multipath TCP.
@@ -116,7 +116,8 @@ pub(super) fn wanted(links: &[Present], multipath: bool) -> Vec<Item> {
         items.push(Item::Rule { priority: FROM, says });
     }
     // Where all links look dead, connections stay on the one that worked last: they would end without any.
-    let rank = |(_, link, _): &&(u32, &Present, Place)| (link.died.is_some(), Reverse(link.died), link.used.stands_by());
+    let rank =
+        |(_, link, _): &&(u32, &Present, Place)| (link.died.is_some(), Reverse(link.died), link.used.stands_by());
     let best = placed.iter().min_by_key(rank);
     if let Some((_, link, place)) = best {
         items.push(route(FIRST, link, place));
@@ -149,7 +150,7 @@ pub(super) fn kept(items: &[Item]) -> Vec<Item> {
     items.iter().filter(is_best).cloned().collect()
 }
 
-/// Returns an endpoint that is there already, if it is one of ours.
+/// Returns an endpoint that is there already, if the watch made it.
 pub(super) fn endpoint(id: u32, address: Ipv4Addr, device: String, backup: bool) -> Option<Item> {
     (FIRST_ENDPOINT..FIRST).contains(&id).then_some(Item::Endpoint { id, address, device, backup })
 }
