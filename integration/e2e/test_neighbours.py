@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.boxes.pair import REMOTE_NAME
-from harness.boxes.reloads import IS_NATIVE
+from harness.clients.commands import Curl
 from harness.host.waiting import wait_for
 from harness.lab.neighbours import BULK, CLIENTS, OTHER, OTHER_CLIENTS, SERVERS, NeighbourBed, neighbour_bed
 
@@ -23,7 +23,8 @@ def bed(
     root_bed: None,  # noqa: ARG001 - order of set-up
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[NeighbourBed]:
-    with neighbour_bed(tmp_path_factory.mktemp("neighbours"), "fair", link=LINK, stated=STATED) as running:
+    folder, wasm = tmp_path_factory.mktemp("neighbours"), {"engine": "wasm"}
+    with neighbour_bed(folder, "fair", link=LINK, stated=STATED, near=wasm) as running:
         yield running
 
 
@@ -51,6 +52,32 @@ def test_uploads_share_the_link_too(bed: NeighbourBed, *, tls: bool) -> None:
     assert 0.35 * sum(got) < got[0] < 0.65 * sum(got), got
 
 
+def test_an_upload_that_waits_for_its_turn_arrives_once(
+    root_bed: None,  # noqa: ARG001 - order of set-up
+    tmp_path: Path,
+) -> None:
+    """Envoy keeps the first bytes of a request for a retry, in the buffer of those that wait."""
+    job = {"do": "bulk", "host": BULK, "to": SERVERS[BULK], "from": CLIENTS[1], "streams": 4, "tls": False}
+    with neighbour_bed(tmp_path, "fair", link=LINK, stated=STATED, near={"engine": "native"}) as bed:
+        curl, body = Curl(tmp_path, bed.line.clients), tmp_path / "body"
+
+        def waited() -> float:
+            return bed.running.remote.metrics()['longhaul_link_share_bytes_total{reason="waited"}']
+
+        load = bed.start(job | {"upload": True, "seconds": 10, "skip_s": 0})
+        wait_for("a full link", lambda: waited() > 0)
+        for size in (20_000, 60_000, 200_000):
+            before = waited()
+            body.write_bytes(b"u" * size)
+            resolve = f"{BULK}:80:{SERVERS[BULK]}"
+            sent = curl.get(
+                f"http://{BULK}/{CLIENTS[0]}/0", "--resolve", resolve, "--data-binary", f"@{body}", timeout_s=60
+            )
+            assert (sent.status, sent.body) == (200, str(size).encode()), sent
+            assert waited() > before
+        bed.finish(load)
+
+
 def test_the_limit_follows_a_link_that_carries_half_of_what_is_stated(
     root_bed: None,  # noqa: ARG001 - order of set-up
     tmp_path: Path,
@@ -70,7 +97,6 @@ def test_the_limit_follows_a_link_that_carries_half_of_what_is_stated(
         wait_for("a higher limit", lambda: limit() > 0.6 * stated, timeout_s=60)
 
 
-@pytest.mark.skipif(IS_NATIVE, reason="a unit test of link-share shows it")
 def test_all_addresses_of_an_ipv6_subscriber_are_one_client(bed: NeighbourBed) -> None:
     listeners = (bed.running.remote.state / "rendered" / "lds.yaml").read_text()
     pattern = json.loads(re.findall(r"google_re2: \{\}, regex: (\"\^\(.*?\$\")", listeners)[0])
