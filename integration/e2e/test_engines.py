@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -118,6 +119,24 @@ def test_without_a_module_that_envoy_loads_check_says_what_to_do_and_auto_runs_w
     native = command("check", "--here", desk.write(engine="auto"))
     assert native.returncode == 0, native.stderr
     assert "engine" not in native.stdout, "native is the usual one"
+
+
+def test_a_change_of_the_engine_starts_another_envoy_and_a_module_that_does_not_load_is_refused(desk: Desk) -> None:
+    module = desk.etc / "filters.so"
+    shutil.copyfile(built("longhaul_filters.so"), module)
+    with Pep(desk.write(), desk.folder, environment={"LONGHAUL_NATIVE_FILTERS": str(module)}) as pep:
+
+        def has_wasm() -> bool:
+            return any(name.startswith("envoy_wasm_") for name in pep.metrics())
+
+        assert not has_wasm()
+        module.with_suffix(".new").write_bytes(b"none")
+        module.with_suffix(".new").replace(module)
+        wait_for("the refusal", lambda: "does not load the module" in pep.output())
+        shutil.copyfile(built("longhaul_filters.so"), module)
+        desk.write(engine="wasm")
+        wait_for("wasm filters", has_wasm, timeout_s=60, interval_s=0.3)
+        wait_for("a page", lambda: desk.moved in desk.get())
 
 
 def test_wasm_runs_after_three_deaths_with_native_filters(desk: Desk) -> None:

@@ -135,7 +135,7 @@ impl Link {
         Verdict::Wait
     }
 
-    /// Counts a piece of `bytes` that a stream sends without waiting, whoever waits.
+    /// Counts a piece of `bytes` that a stream sends before all pieces that wait.
     pub fn pass(&mut self, id: StreamId, bytes: u64, now: Duration) {
         // The allowance grows as it is read.
         self.allowance.has_any(now);

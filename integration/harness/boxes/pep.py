@@ -56,8 +56,8 @@ IS_NATIVE = ENGINE == "native"
 def write_config(folder: Path, config: Mapping[str, Any], steered: Sequence[str] = ()) -> Path:
     """Writes longhaul.yaml, with one section per line (JSON values are YAML), and its allowlist.
 
-    `LONGHAUL_ENGINE` is the engine of a file that names none, which has the default of Longhaul otherwise. The cache of an end of a pair lies below `folder`,
-    unless `config` says something else. A section that is None is left out.
+    `LONGHAUL_ENGINE` is the engine of a file that names none. Without it, that file has the default. The cache of an
+    end of a pair lies below `folder`, unless `config` says something else. A section that is None is left out.
     """
     if config.get("role") in ("remote", "ground") and "cache" not in config:
         config = {**config, "cache": {"dir": str(folder / "cache"), "size": "256mib"}}

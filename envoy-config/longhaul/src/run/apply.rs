@@ -122,6 +122,9 @@ impl Run {
         let cache = self.cache.again(&mut loaded.settings).map_err(|error| error.to_string())?;
         let machine = RunContext { access_log: self.log_destination(&loaded.settings.log), ..self.machine.clone() };
         let next = Generation::of(loaded, &machine).map_err(|error| error.to_string())?;
+        if self.generation.is_native() && next.engine.is_fallback {
+            return Err(next.engine.why);
+        }
         if let Some(path) = vanished(&next.settings, &self.generation.settings) {
             return Err(format!("{}, a certificate or key in use, does not exist any more", path.display()));
         }

@@ -38,6 +38,8 @@ pub(crate) struct Engine {
     pub(crate) native: Option<NativeModule>,
     /// The reason, in the words of `check`.
     pub(crate) why: String,
+    /// True if wasm runs because the module cannot.
+    pub(crate) is_fallback: bool,
 }
 
 /// `engine: native` cannot run here.
@@ -62,21 +64,23 @@ impl Engine {
     }
 
     fn for_wish(wish: EngineWish, hindrance: Option<&str>, place: &NativePlace) -> Result<Self, NoNative> {
-        let wasm = |why: String| Self { native: None, why };
+        let wasm = |why: String| Self { native: None, why, is_fallback: false };
         match (wish, &place.barred) {
             (EngineWish::Wasm, _) => Ok(wasm("set by `engine`".to_owned())),
             (_, Some(why)) => Ok(wasm(why.clone())),
             (EngineWish::Native, None) => {
                 let native = Some(offered(place).map_err(NoNative)?);
-                Ok(Self { native, why: "set by `engine`".to_owned() })
+                Ok(Self { native, why: "set by `engine`".to_owned(), is_fallback: false })
             }
             (EngineWish::Auto, None) if place.envoy.is_none() => {
                 Ok(wasm("no Envoy is known here that loads the module".to_owned()))
             }
             (EngineWish::Auto, None) if let Some(why) = hindrance => Ok(wasm(why.to_owned())),
             (EngineWish::Auto, None) => Ok(match offered(place) {
-                Ok(native) => Self { native: Some(native), why: "this Envoy loads the module".to_owned() },
-                Err(why) => wasm(why),
+                Ok(native) => {
+                    Self { native: Some(native), why: "this Envoy loads the module".to_owned(), is_fallback: false }
+                }
+                Err(why) => Self { is_fallback: true, ..wasm(why) },
             }),
         }
     }

@@ -111,6 +111,9 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
 
 /// Adds the row that depends on this machine's programs: the engine, if it is not the usual one.
 fn here_too(settings: &Settings, mut rows: Vec<(&'static str, String)>) -> Vec<(&'static str, String)> {
+    if settings.engine == EngineWish::Wasm {
+        return rows;
+    }
     let text = match engine_here(settings) {
         Ok(engine) if engine.native.is_some() && settings.engine == EngineWish::Auto => return rows,
         Ok(engine) => format!("{}: {}", engine.name(), engine.why),
