@@ -73,6 +73,50 @@ fn parts(text: &str) -> Vec<&str> {
     text.split("=====\n").collect()
 }
 
+/// A remote with two links. The certificates are those of the tests of files.
+fn two_links() -> String {
+    let files = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/config/files");
+    format!(
+        "role: remote\nlinks:\n- {{ name: lte, device: lte0, rtt: 80ms, down: 8mbit, up: 2mbit }}\n\
+         - {{ name: geo, device: geo0, rtt: 600ms, down: 20mbit, up: 5mbit, price: metered }}\n\
+         proxy: {{ addresses: [192.0.2.1] }}\n\
+         split: {{ peer: \"198.51.100.40:8443\", cert: {files}/pep.pem, key: {files}/pep.key, ca: {files}/pep.pem }}\n"
+    )
+}
+
+#[test]
+fn a_cut_of_one_of_several_links_is_no_firewall_for_the_kernel() {
+    if !fs::exists("/proc/sys/net/mptcp/blackhole_timeout").unwrap() {
+        return;
+    }
+    let value = "cat /proc/sys/net/mptcp/blackhole_timeout; echo =====";
+    let script = format!("{value}; longhaul --apply > /dev/null; {value}; longhaul --undo > /dev/null; {value}");
+    let Some(text) = on_a_host(&two_links(), &script) else { return };
+    let [before, applied, undone, _] = parts(&text)[..] else { panic!("{text}") };
+    assert_eq!(applied, "0\n");
+    assert_ne!(before, applied);
+    assert_eq!(before, undone);
+    let Some(text) = on_a_host(CONFIG, &format!("{value}; longhaul --apply > /dev/null; {value}")) else { return };
+    let [before, applied, _] = parts(&text)[..] else { panic!("{text}") };
+    assert_eq!(before, applied, "one link needs nothing");
+}
+
+#[test]
+fn a_watch_keeps_routes_of_each_link_that_has_an_address_and_undoes_them_at_its_end() {
+    let script = "ip link add lte0 type veth peer name lte9; ip addr add 203.0.113.2/30 dev lte0; ip link set lte0 up; ip link set lte9 up\n\
+                  ip route add default via 203.0.113.1 dev lte0\n\
+                  rules() { ip rule show | grep -c 418 || true; }\nrules\n\
+                  $program host longhaul.yaml --clients lan0 --watch --report report.json 2> said & watch=$!\n\
+                  for i in $(seq 100); do [ \"$(rules)\" = 3 ] && grep -q 'geo is down' said && break; sleep 0.1; done\n\
+                  rules; ip route show table 4180; ip rule show | grep 4181; cat said\n\
+                  kill $watch; wait $watch\nrules; ip route show default";
+    let Some(text) = on_a_host(&two_links(), script) else { return };
+    assert!(text.starts_with("0\n3\ndefault via 203.0.113.1 dev lte0 src 203.0.113.2 \n"), "{text}");
+    assert!(text.contains("from 203.0.113.2 fwmark 0 lookup 4182"), "{text}");
+    assert!(text.contains("the link geo is down: geo0 has no address"), "{text}");
+    assert!(text.contains("\n0\ndefault via 203.0.113.1 dev lte0 \n"), "{text}");
+}
+
 #[test]
 fn apply_changes_the_host_and_undo_restores_it() {
     let script = "state; longhaul --apply > /dev/null; state; longhaul --undo > /dev/null; state";

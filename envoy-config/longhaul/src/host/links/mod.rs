@@ -280,13 +280,13 @@ impl Links {
                 Step::Died(silent) => {
                     link.deaths += 1;
                     link.changed_at = since_1970();
-                    let why = if signs.present { "no sign of life" } else { "no address" };
-                    let silent = show_duration(in_tenths(silent));
-                    say(&format!(
-                        "the link {} is down: {why} on {} for {silent}",
-                        link.plan.link.name,
-                        link.plan.device()
-                    ));
+                    let (name, device) = (&link.plan.link.name, link.plan.device());
+                    if signs.present {
+                        let silent = show_duration(in_tenths(silent));
+                        say(&format!("the link {name} is down: no sign of life on {device} for {silent}"));
+                    } else {
+                        say(&format!("the link {name} is down: {device} has no address"));
+                    }
                 }
                 Step::Restored(after) => {
                     link.changed_at = since_1970();
