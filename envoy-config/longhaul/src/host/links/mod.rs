@@ -31,6 +31,8 @@ use setup::{Item, Place, Present};
 
 /// The time between two looks at the links.
 const TICK: Duration = Duration::from_millis(100);
+/// The same without several links, when only the file and signals matter.
+const LONG_TICK: Duration = Duration::from_millis(500);
 /// The time between two looks at addresses and at the file.
 const SELDOM: Duration = Duration::from_secs(1);
 
@@ -56,6 +58,7 @@ impl LinkWatch {
         let (published, told) = (Arc::clone(&states), Arc::clone(&stop));
         let thread = thread::Builder::new().name("links".to_owned()).spawn(move || {
             links.clean();
+            let mut told_at: Option<Instant> = None;
             loop {
                 if ended.load(Ordering::Relaxed) {
                     links.undo();
@@ -68,8 +71,12 @@ impl LinkWatch {
                     links.follow(&settings);
                 }
                 links.turn();
-                *published.lock().unwrap_or_else(PoisonError::into_inner) = links.states();
-                probe::wait(links.each.iter().map(|link| &link.probes), TICK);
+                if told_at.is_none_or(|at| at.elapsed() >= SELDOM) {
+                    told_at = Some(Instant::now());
+                    *published.lock().unwrap_or_else(PoisonError::into_inner) = links.states();
+                }
+                let pause = if links.each.is_empty() { LONG_TICK } else { TICK };
+                probe::wait(links.each.iter().map(|link| &link.probes), pause);
             }
         })?;
         Ok(Self { states, stop, thread })
@@ -267,13 +274,14 @@ impl Links {
         self.apply();
         let connections = self.connections();
         let now = self.start.elapsed();
-        let ground = self.ground_at();
+        // Nothing can be probed before connections have found a ground that has a name.
+        let Some(ground) = self.ground_at() else { return };
         for link in &mut self.each {
             let signs = link.signs(&connections);
             match link.judge.look(now, signs) {
                 Step::Wait => {}
                 Step::Probe => {
-                    if let (Some(place), Some(ground)) = (link.place, ground) {
+                    if let Some(place) = link.place {
                         link.probes.send(link.plan.device().as_str(), place.address, ground);
                     }
                 }
@@ -340,6 +348,9 @@ impl Links {
     }
 
     fn states(&self) -> Vec<LinkState> {
+        if self.each.is_empty() {
+            return Vec::new();
+        }
         let bytes = machine::bytes();
         self.each.iter().map(|link| link.state(&bytes)).collect()
     }
