@@ -48,7 +48,8 @@ struct What {
     /// Undo the applied steps
     #[arg(long)]
     undo: bool,
-    /// Watch the applied packet rules, and write what is wrong for `longhaul status`, until ended
+    /// Watch the applied packet rules, and write what is wrong for `longhaul status`, until ended. With `links`, also keep
+    /// rules, routes and endpoints for the links that work
     #[arg(long)]
     watch: bool,
 }
