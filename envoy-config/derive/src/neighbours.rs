@@ -60,6 +60,8 @@ pub struct Limit {
 pub enum Unshared {
     /// `link.fill: off`.
     Off,
+    /// A remote has several links, and the shares of each would change with what works.
+    SeveralLinks,
     /// A single box does not see what bypasses it, and has no box at the other end of the link.
     Edge,
     /// A pattern stands for remotes that nobody has named, and each has a link of its own.
@@ -72,6 +74,7 @@ impl Unshared {
     pub fn reason(self) -> &'static str {
         match self {
             Self::Off => "`link.fill` is off; `fill: auto` gives each client an equal share of the link",
+            Self::SeveralLinks => "clients have none of several `links` yet",
             Self::Edge => {
                 "one box cannot limit what bypasses it; `link.device` names the device that `longhaul host` shapes"
             }
@@ -86,6 +89,7 @@ impl Neighbours {
     pub(super) fn of(settings: &Settings) -> Self {
         let link = &settings.link;
         let percent = match (link.fill, &settings.role) {
+            _ if !settings.links.is_empty() => return Self::Unshared(Unshared::SeveralLinks),
             (Fill::Off, _) => return Self::Unshared(Unshared::Off),
             (_, Role::Edge) => return Self::Unshared(Unshared::Edge),
             (_, Role::Ground(ground)) if !ground.remotes.iter().all(PeerName::is_one) => {

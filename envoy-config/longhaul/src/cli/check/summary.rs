@@ -52,7 +52,8 @@ fn link(settings: &Settings, model: &LinkModel) -> String {
     let link = &settings.link;
     if let [first, ..] = settings.links.as_slice() {
         let slow = show_duration(settings.slowest_link().rtt);
-        return format!("{} is preferred; time-outs for an RTT of {slow}: {}", first.name, model.class.verdict());
+        let rtt = show_duration(link.rtt);
+        return format!("{}, RTT {rtt}, time-outs for {slow}: {}", first.name, model.class.verdict());
     }
     let price = match link.price {
         Price::Free => "",
@@ -64,18 +65,8 @@ fn link(settings: &Settings, model: &LinkModel) -> String {
 /// Several links, and the use of each. None with one.
 fn links(links: &[LinkPlan]) -> Option<String> {
     let words = |plan: &LinkPlan| {
-        let link = &plan.link;
-        let price = if link.price == Price::Metered { ", metered" } else { "" };
-        let why = if plan.used == LinkUse::Preferred { String::new() } else { format!(" ({})", plan.why) };
-        format!(
-            "{} on {}, {}, {} down, {} up{price}: {}{why}",
-            link.name,
-            link.device,
-            show_duration(link.rtt),
-            link.down,
-            link.up,
-            plan.used.as_str()
-        )
+        let why = if plan.used == LinkUse::Preferred { String::new() } else { format!(", because {}", plan.why) };
+        format!("{} ({}) is {}{why}", plan.link.name, plan.link.device, plan.used.as_str())
     };
     (!links.is_empty()).then(|| links.iter().map(words).collect::<Vec<_>>().join("; "))
 }
