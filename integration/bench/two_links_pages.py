@@ -26,7 +26,7 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
     return figures, {"both": both, "alone": alone, "before": before}
 
 
-def _times(folder: Path, lines: tuple[OneLink, ...], loads: int, far_multipath: str = "auto") -> dict[str, float]:
+def _times(folder: Path, lines: tuple[OneLink, ...], loads: int, far_multipath: str = "on") -> dict[str, float]:
     """Returns the medians of pages by both schemes, and of a download."""
     folder.mkdir()
     with two_links(folder, lines, far_multipath=far_multipath) as bed:

@@ -126,9 +126,11 @@ impl MultipathUse {
             Role::Remote(_) if settings.links.is_empty() => Self::Off("there is one link"),
             Role::Remote(_) => Self::Opens("a connection outlives the loss of one of several links"),
             Role::Ground(ground) if ground.multipath == Multipath::Off => REFUSED,
-            Role::Ground(_) if host.multipath => {
-                Self::Accepts("remotes with several links use it, and others lose nothing")
+            // Its options would be missing at the connections of all remotes: they bound the wait after an outage.
+            Role::Ground(ground) if ground.multipath == Multipath::Auto => {
+                Self::Off("a remote with several links needs `split.multipath: on`")
             }
+            Role::Ground(_) if host.multipath => Self::Accepts("remotes with several links use it"),
             Role::Ground(_) => Self::Off("the kernel has none, or it is not known"),
         }
     }

@@ -179,7 +179,7 @@ def two_links(
     *,
     multipath: tuple[bool, bool] = (True, True),
     watched: bool = True,
-    far_multipath: str = "auto",
+    far_multipath: str = "on",
 ) -> Iterator[TwoLinksBed]:
     """Sets up the bed. With one link, the remote has `link`. `far_multipath` is `split.multipath` of the ground."""
     authority = Authority(folder)

@@ -571,9 +571,9 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key(
         "split.multipath",
-        Words(&["auto", "off"]),
+        Words(&["auto", "on", "off"]),
         Is("auto"),
-        "Multipath TCP between the ends, so that connections outlive the loss of [one of several links](../docs/src/two-links.md). `auto`: at a remote with `links`, and at a ground whose kernel has it. Connections of other remotes stay TCP. `off`: TCP alone",
+        "Multipath TCP between the ends, so that connections outlive the loss of [one of several links](../docs/src/two-links.md). `auto`: at a remote with `links`. `on`: at a ground, too, if its kernel has it; connections of other remotes stay TCP, but without `TCP_USER_TIMEOUT` and `TCP_RTO_MAX_MS`. `off`: TCP alone",
     ),
     key(
         "split.pack_headers",

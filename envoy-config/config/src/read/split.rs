@@ -49,7 +49,7 @@ pub(super) fn role(reader: &mut Reader, top: &Section<'_>, kind: RoleName) -> Op
     });
     let pack_headers = reader.optional(&section, "pack_headers", Reader::boolean);
     let multipath = reader.optional(&section, "multipath", |reader, setting| {
-        reader.word(setting, &[("auto", Multipath::Auto), ("off", Multipath::Off)])
+        reader.word(setting, &[("auto", Multipath::Auto), ("on", Multipath::On), ("off", Multipath::Off)])
     });
     match kind {
         RoleName::Remote => {

@@ -49,8 +49,10 @@ pub enum UseWish {
 /// The wish for Multipath TCP between the ends of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Multipath {
-    /// At a remote with several links, and at a ground whose kernel has it.
+    /// At a remote with several links.
     Auto,
+    /// Also at a ground, for such remotes.
+    On,
     /// Never.
     Off,
 }
