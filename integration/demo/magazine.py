@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from pictures import picture
+from noise_pictures import picture
 
 from harness.origins.program import Site
 

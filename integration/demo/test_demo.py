@@ -13,7 +13,7 @@ import pytest
 from filmstrip import BORDER, DONE, HEAD, LABEL, MARGIN, TIMES, Row, compose, step_ms, times_ms
 from magazine import Magazine
 from measure import Measured
-from pictures import picture
+from noise_pictures import picture
 from PIL import Image, ImageColor
 from report import DIRECT, EDGE, FIRST, SECOND, WAYS, Trip, checks, missing_objects, table
 

@@ -121,7 +121,7 @@ def test_without_a_module_that_envoy_loads_check_says_what_to_do_and_auto_runs_w
     assert "engine" not in native.stdout, "native is the usual one"
 
 
-def test_a_change_of_the_engine_starts_another_envoy_and_a_module_that_does_not_load_is_refused(desk: Desk) -> None:
+def test_the_engine_changes_in_the_same_envoy_and_a_module_that_does_not_load_is_refused(desk: Desk) -> None:
     module = desk.etc / "filters.so"
     shutil.copyfile(built("longhaul_filters.so"), module)
     with Pep(desk.write(), desk.folder, environment={"LONGHAUL_NATIVE_FILTERS": str(module)}) as pep:

@@ -111,8 +111,6 @@ pub(super) fn must_restart(old: &Generation, new: &Generation) -> bool {
             generation.derived.drain_time.value,
             generation.derived.capacity.workers.value,
             opens_multipath(&generation.derived),
-            // A filter that changes its kind is none that Envoy knows.
-            generation.is_native(),
         )
     };
     old.tree.get(BOOTSTRAP) != new.tree.get(BOOTSTRAP) || of_command_line(old) != of_command_line(new)
