@@ -74,7 +74,7 @@ def test_an_upload_that_waits_for_its_turn_arrives_once(
                 f"http://{BULK}/{CLIENTS[0]}/0", "--resolve", resolve, "--data-binary", f"@{body}", timeout_s=60
             )
             assert (sent.status, sent.body) == (200, str(size).encode()), sent
-            # What fits into Envoy's buffer, and the piece behind it, wait for nobody.
+            # A body that fits into Envoy's buffer, and the piece behind it, wait for nobody.
             assert waited() > before or size < 200_000
         bed.finish(load)
 
