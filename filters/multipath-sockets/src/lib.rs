@@ -17,7 +17,7 @@
 //! - An option that Multipath TCP does not have, such as `TCP_USER_TIMEOUT`, is ignored on its sockets alone.
 //! - There is no state but one note for each thread, and no allocation.
 //!
-//! The other ways were tried or read. A BPF program at the kernel's hook `update_socket_protocol` sees the socket before
+//! The other ways were judged by reading, and the relay by a measurement. A BPF program at the kernel's hook `update_socket_protocol` sees the socket before
 //! anything tells a listener from a connection, and loading it needs more rights than the whole box has. A relay in front of
 //! Envoy takes four times the processor time of a download. Replacing `socket` turns every socket, also listeners, and has to
 //! turn those back.
