@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -156,8 +157,9 @@ class Pep:
         return parse_metrics(self.admin("/stats/prometheus"))
 
     def quit_envoy(self) -> None:
-        """Ends Envoy, which `longhaul run` then starts again."""
-        ask(admin_socket(self.state), "/quitquitquit", "POST")
+        """Ends Envoy, which `longhaul run` then starts again. It may end before it responds."""
+        with suppress(OSError):
+            ask(admin_socket(self.state), "/quitquitquit", "POST")
 
     @property
     def _admin_address(self) -> str | None:
