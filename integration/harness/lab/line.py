@@ -36,6 +36,15 @@ def is_instant(address: str) -> bool:
     return ipaddress.ip_address(address) in INSTANT_RANGE
 
 
+def join_home(clients: Namespace, near: Namespace) -> None:
+    """Joins the clients to the machine at their end of the link, which routes for them."""
+    veth(clients, CLIENT_DEVICE, near, NEAR_DEVICE)
+    clients.ip("address", "add", f"{CLIENT}/25", "dev", CLIENT_DEVICE)
+    clients.ip("route", "add", "default", "via", NEAR_HOME, "dev", CLIENT_DEVICE)
+    near.ip("address", "add", f"{NEAR_HOME}/25", "dev", NEAR_DEVICE)
+    near.sysctl("net.ipv4.ip_forward", 1)
+
+
 class Line(Topology):
     """One line of namespaces, joined and routed, with the link emulator in the middle."""
 
@@ -47,11 +56,7 @@ class Line(Topology):
 
     def _join_clients(self, stack: ExitStack) -> None:
         stack.enter_context(self.near)
-        veth(self.clients, CLIENT_DEVICE, self.near, NEAR_DEVICE)
-        self.clients.ip("address", "add", f"{CLIENT}/25", "dev", CLIENT_DEVICE)
-        self.clients.ip("route", "add", "default", "via", NEAR_HOME, "dev", CLIENT_DEVICE)
-        self.near.ip("address", "add", f"{NEAR_HOME}/25", "dev", NEAR_DEVICE)
-        self.near.sysctl("net.ipv4.ip_forward", 1)
+        join_home(self.clients, self.near)
         assert self._profile
         near, far = (self.near, "sky0", f"{NEAR}/30"), (self.gateway, CLIENT_DEVICE, f"{FAR}/30")
         self.link = stack.enter_context(

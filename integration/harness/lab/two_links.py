@@ -22,13 +22,13 @@ from harness.host.processes import Child
 from harness.host.waiting import wait_for
 from harness.net.authority import Authority
 from harness.net.link import Link
-from harness.net.namespaces import Namespace, veth
-from harness.net.topology import CLIENT, CLIENT_DEVICE, GATEWAY, RESOLVER, SITES, Topology
+from harness.net.namespaces import Namespace
+from harness.net.topology import GATEWAY, RESOLVER, SITES, Topology
 from harness.origins.program import Origins, Site
 
 from . import links
 from .contenders.base import intercept, rules
-from .line import HOME, NEAR_DEVICE, NEAR_HOME
+from .line import HOME, NEAR_DEVICE, NEAR_HOME, join_home
 
 GROUND = "198.51.100.40"
 """The address of the ground, which both links lead to."""
@@ -77,11 +77,7 @@ class TwoLinks(Topology):
 
     def _join_clients(self, stack: ExitStack) -> None:
         stack.enter_context(self.near)
-        veth(self.clients, CLIENT_DEVICE, self.near, NEAR_DEVICE)
-        self.clients.ip("address", "add", f"{CLIENT}/25", "dev", CLIENT_DEVICE)
-        self.clients.ip("route", "add", "default", "via", NEAR_HOME, "dev", CLIENT_DEVICE)
-        self.near.ip("address", "add", f"{NEAR_HOME}/25", "dev", NEAR_DEVICE)
-        self.near.sysctl("net.ipv4.ip_forward", 1)
+        join_home(self.clients, self.near)
         for namespace, has_it in zip((self.near, self.gateway), self._multipath, strict=True):
             namespace.sysctl("net.mptcp.enabled", int(has_it))
         self.gateway.ip("address", "add", f"{GROUND}/32", "dev", "lo")

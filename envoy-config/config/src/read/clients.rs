@@ -57,18 +57,12 @@ fn group(reader: &mut Reader, item: &Setting<'_>) -> Option<ClientGroup> {
 }
 
 fn name(reader: &mut Reader, setting: &Setting<'_>) -> Option<String> {
-    let what = format!("1 to {LONGEST_NAME} letters, digits, `-` or `_`");
-    let text = reader.text(setting, &what, "")?;
-    let is_name = (1..=LONGEST_NAME).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-    if !is_name {
-        reader.expected(setting, &what, "");
-    } else if text == ClientGroup::OTHERS {
+    let name = reader.short_name(setting, LONGEST_NAME)?;
+    if name == ClientGroup::OTHERS {
         reader.bad(setting, "this is the name of all clients in no group", "choose another name");
-    } else {
-        return Some(text.to_owned());
+        return None;
     }
-    None
+    Some(name)
 }
 
 fn ranges(reader: &mut Reader, setting: &Setting<'_>) -> Option<Vec<IpNet>> {

@@ -61,7 +61,9 @@ fn links(reader: &mut Reader, written: &Setting<'_>) -> Option<Vec<NamedLink>> {
 
 fn link(reader: &mut Reader, item: &Setting<'_>) -> Option<NamedLink> {
     let group = reader.group(item, EXAMPLE)?;
-    let name = reader.required(&group, "name", "a name such as `name: lte`", name);
+    let name = reader.required(&group, "name", "a name such as `name: lte`", |reader, setting| {
+        reader.short_name(setting, LONGEST_NAME)
+    });
     let device = reader.required(&group, "device", "the interface that leads to it, such as `device: wwan0`", device);
     let rtt = reader.required(&group, "rtt", "its round-trip time without queueing, such as `rtt: 80ms`", Reader::time);
     let down = reader.required(&group, "down", "its rate to clients, such as `down: 8mbit`", Reader::rate);
@@ -72,17 +74,6 @@ fn link(reader: &mut Reader, item: &Setting<'_>) -> Option<NamedLink> {
         [("auto", UseWish::Auto), ("always", UseWish::Always), ("bulk", UseWish::Bulk), ("backup", UseWish::Backup)];
     let wish = reader.optional(&group, "use", |reader, setting| reader.word(setting, &uses));
     Some(NamedLink { name: name?, device: device?, rtt: rtt?, down: down?, up: up?, price: price?, wish: wish? })
-}
-
-fn name(reader: &mut Reader, setting: &Setting<'_>) -> Option<String> {
-    let what = format!("1 to {LONGEST_NAME} letters, digits, `-` or `_`");
-    let text = reader.text(setting, &what, "")?;
-    let is_name = (1..=LONGEST_NAME).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-    if !is_name {
-        reader.expected(setting, &what, "");
-    }
-    is_name.then(|| text.to_owned())
 }
 
 fn device(reader: &mut Reader, setting: &Setting<'_>) -> Option<DeviceName> {

@@ -40,6 +40,18 @@ impl Reader {
         text
     }
 
+    /// Reads the name of a group or a link, of at most `longest` bytes.
+    pub(crate) fn short_name(&mut self, setting: &Setting<'_>, longest: usize) -> Option<String> {
+        let what = format!("1 to {longest} letters, digits, `-` or `_`");
+        let text = self.text(setting, &what, "")?;
+        let is_name = (1..=longest).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+        if !is_name {
+            self.expected(setting, &what, "");
+        }
+        is_name.then(|| text.to_owned())
+    }
+
     /// Reads a whole number in the range of its row.
     pub(crate) fn number(&mut self, setting: &Setting<'_>) -> Option<u32> {
         let (min, max) = match value_type(setting) {
