@@ -292,6 +292,7 @@ fn an_overwritten_certificate_is_used_and_a_key_of_another_is_refused() {
 fn a_new_filter_is_loaded_and_one_that_is_none_is_not() {
     let Some(mut host) = Host::new() else { return };
     let filter = host.own_filter();
+    host.change("cache:", "engine: wasm\ncache:");
     let run = host.start();
     let envoy = run.child_named("envoy");
     let mut module = std::fs::read(&filter).unwrap();

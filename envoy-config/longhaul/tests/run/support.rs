@@ -33,6 +33,7 @@ struct Programs {
     coredns: PathBuf,
     filter: PathBuf,
     name_budget: PathBuf,
+    native: PathBuf,
 }
 
 impl Programs {
@@ -42,6 +43,7 @@ impl Programs {
             coredns: find("LONGHAUL_COREDNS", "coredns")?,
             filter: find("LONGHAUL_URL_REWRITE", "url_rewrite.wasm")?,
             name_budget: find("LONGHAUL_NAME_BUDGET", "name_budget.wasm")?,
+            native: find("LONGHAUL_NATIVE_FILTERS", "longhaul_filters.so")?,
         })
     }
 }
@@ -176,6 +178,9 @@ impl Host {
             .env("LONGHAUL_COREDNS", &self.programs.coredns)
             .env("LONGHAUL_URL_REWRITE", &self.programs.filter)
             .env("LONGHAUL_NAME_BUDGET", &self.programs.name_budget)
+            .env("LONGHAUL_NATIVE_FILTERS", &self.programs.native)
+            // Programs are those named above, also if a caller's environment names a folder.
+            .env_remove("LONGHAUL_DIST")
             .stdin(Stdio::null());
         command
     }
