@@ -8,9 +8,10 @@ use filter_host::headers::Pairs;
 use crate::abi;
 use crate::board::SharedBoard;
 use crate::filters::{self, Kind};
-use crate::host::{Common, Place};
+use crate::host::{Common, EnvoyHost, Place};
 use crate::panics;
 use crate::timer::Ticks;
+use crate::ways::Ways;
 use crate::worker::Worker;
 
 /// A configuration.
@@ -56,6 +57,7 @@ impl Config {
             counters: Mutex::default(),
             calls: Mutex::default(),
             ticks: Ticks::new(config.bell()),
+            ways: Ways::of_this_process(),
         });
         let this = Box::new(Self {
             panics: common.config.define_counter(&panics::counter(kind.counts_for)).ok(),
@@ -67,21 +69,22 @@ impl Config {
             known: Mutex::default(),
         });
         // The first worker's filter tells whether the configuration is right, and defines the counters.
-        let first = this.start(Place::Configuring)?;
+        let first = this.start(0, Place::Configuring)?;
         if let Some(place) = this.workers.first() {
             *lock(place) = Some(first);
         }
         Ok(this)
     }
 
-    fn start(&self, place: Place) -> Result<Arc<Worker>, String> {
+    fn start(&self, thread: usize, place: Place) -> Result<Arc<Worker>, String> {
         let number = {
             let mut known = lock(&self.known);
             known.0 += 1;
             known.1.retain(|_, worker| worker.strong_count() > 0);
             known.0
         };
-        let worker = Arc::new(Worker::new(Arc::clone(&self.common), number, self.kind, &self.name, &self.json, place)?);
+        let host = EnvoyHost::new(Arc::clone(&self.common), number, thread);
+        let worker = Arc::new(Worker::new(host, self.kind, &self.name, &self.json, place)?);
         lock(&self.known).1.insert(number, Arc::downgrade(&worker));
         Ok(worker)
     }
@@ -92,7 +95,7 @@ impl Config {
         let place = self.workers.get(index).or(self.workers.last())?;
         let mut place = lock(place);
         if place.as_ref().is_none_or(|worker| worker.has_panicked()) {
-            match self.start(Place::Nowhere) {
+            match self.start(index, Place::Nowhere) {
                 Ok(worker) => *place = Some(worker),
                 Err(reason) => {
                     abi::log(4, &reason);

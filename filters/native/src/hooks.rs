@@ -18,6 +18,7 @@ use link_share::Direction;
 
 use crate::abi::{self, Lent, LentField, Ptr};
 use crate::config::Config;
+use crate::door::{self, Arrival, Door};
 use crate::outgoing::Outgoing;
 use crate::panics;
 use crate::share::{Share, Shared};
@@ -27,12 +28,14 @@ use crate::worker::{After, Event, Finished, Then, Worker};
 enum Loaded {
     Filter(Box<Config>),
     Share(Arc<Share>),
+    Door(Arc<Door>),
 }
 
 /// A stream, as Envoy gives it back.
 enum Handle {
     Filter(Filtered),
     Share(Shared),
+    Arrival(Arrival),
 }
 
 /// A stream of a filter.
@@ -74,6 +77,7 @@ unsafe fn on_stream(stream: Ptr, handle: Ptr, event: Event) -> Then {
         let handle = match handle {
             Handle::Filter(handle) => handle,
             Handle::Share(shared) => return shared.hear(stream, &event),
+            Handle::Arrival(arrival) => return arrival.hear(stream, &event),
         };
         let after = handle.worker.hook(handle.id, stream, event);
         if after.panicked {
@@ -93,7 +97,7 @@ unsafe fn on_request(handle: Ptr, act: impl FnOnce(&Shared) -> Then) -> Then {
         // SAFETY: `filter_new` made the box, and Envoy has not destroyed the filter.
         match unsafe { handle.cast::<Handle>().as_ref() } {
             Some(Handle::Share(shared)) => act(shared),
-            Some(Handle::Filter(_)) | None => Then::PassOn,
+            Some(Handle::Filter(_) | Handle::Arrival(_)) | None => Then::PassOn,
         }
     })
 }
@@ -141,10 +145,10 @@ extern "C" fn envoy_dynamic_module_on_http_filter_config_new(config: Ptr, name: 
         // SAFETY: Envoy lends both, and keeps the configuration until it calls `config_destroy`.
         let (config, name, json) = unsafe { (abi::Config::of(config), name.bytes(), json.bytes()) };
         let name = String::from_utf8_lossy(name);
-        let loaded = if name.split('@').next() == Some(link_share::NAME) {
-            Share::load(config, json).map(|share| Loaded::Share(Arc::new(share)))
-        } else {
-            Config::load(config, &name, json).map(Loaded::Filter)
+        let loaded = match name.split('@').next() {
+            Some(link_share::NAME) => Share::load(config, json).map(|share| Loaded::Share(Arc::new(share))),
+            Some(door::NAME) => Ok(Loaded::Door(Arc::new(Door::load(config)))),
+            _ => Config::load(config, &name, json).map(Loaded::Filter),
         };
         match loaded {
             Ok(loaded) => Box::into_raw(Box::new(loaded)).cast(),
@@ -164,7 +168,7 @@ unsafe fn filter<'c>(config: Ptr) -> Option<&'c Config> {
     // SAFETY: the caller's promise.
     match unsafe { config.cast::<Loaded>().as_ref() } {
         Some(Loaded::Filter(config)) => Some(config),
-        Some(Loaded::Share(_)) | None => None,
+        Some(Loaded::Share(_) | Loaded::Door(_)) | None => None,
     }
 }
 
@@ -181,11 +185,11 @@ extern "C" fn envoy_dynamic_module_on_http_filter_new(config: Ptr, stream: Ptr) 
     hook(ptr::null_mut(), || {
         // SAFETY: `config_new` made the box, and the stream lives for the length of the hook.
         let (config, stream) = unsafe { (&*config.cast::<Loaded>(), abi::Stream::of(stream)) };
+        let boxed = |handle: Handle| Box::into_raw(Box::new(handle)).cast();
         let config = match config {
             Loaded::Filter(config) => config,
-            Loaded::Share(share) => {
-                return Box::into_raw(Box::new(Handle::Share(Shared::new(Arc::clone(share))))).cast();
-            }
+            Loaded::Share(share) => return boxed(Handle::Share(Shared::new(Arc::clone(share)))),
+            Loaded::Door(door) => return boxed(Handle::Arrival(Arrival::new(Arc::clone(door)))),
         };
         let Some(worker) = config.worker(stream.worker()) else { return ptr::null_mut() };
         let (id, panicked) = worker.open();
@@ -193,7 +197,7 @@ extern "C" fn envoy_dynamic_module_on_http_filter_new(config: Ptr, stream: Ptr) 
             config.count_panic();
         }
         let filtered = Filtered { config: ptr::from_ref::<Config>(config), worker, id, response: OnceCell::new() };
-        Box::into_raw(Box::new(Handle::Filter(filtered))).cast()
+        boxed(Handle::Filter(filtered))
     })
 }
 
@@ -262,6 +266,7 @@ extern "C" fn envoy_dynamic_module_on_http_filter_scheduled(stream: Ptr, handle:
         let handle = match handle {
             Handle::Filter(handle) => handle,
             Handle::Share(shared) => return shared.turn(stream),
+            Handle::Arrival(_) => return,
         };
         match handle.response.get().cloned() {
             Some(response) => response.go_on(stream),
@@ -358,10 +363,12 @@ extern "C" fn envoy_dynamic_module_on_http_filter_config_http_callout_done(
 
 #[unsafe(no_mangle)]
 extern "C" fn envoy_dynamic_module_on_http_filter_config_scheduled(_: Ptr, config: Ptr, event: u64) {
-    // SAFETY: `config_new` made the box.
     hook((), || {
-        if let Some(config) = unsafe { filter(config) } {
-            config.tick(event);
+        // SAFETY: `config_new` made the box, and Envoy has not destroyed the configuration.
+        match unsafe { config.cast::<Loaded>().as_ref() } {
+            Some(Loaded::Filter(config)) => config.tick(event),
+            Some(Loaded::Door(door)) => door.tick(),
+            Some(Loaded::Share(_)) | None => {}
         }
     });
 }

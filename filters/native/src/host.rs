@@ -21,16 +21,10 @@ use crate::abi::{self, Body, Number, Refused, StreamBell, Text};
 use crate::board::SharedBoard;
 use crate::outgoing::Outgoing;
 use crate::timer::Ticks;
+use crate::ways::Ways;
 
 /// The context that no stream has.
 pub(crate) const ROOT: u32 = 0;
-
-/// The cluster that leads from the main thread to a worker. A filter's own requests start on the main thread, where neither
-/// internal listeners nor the connections of workers can be reached.
-const CALLS: &str = "filter_calls";
-
-/// The field that names the cluster of such a request.
-const CALLED: &str = "x-longhaul-called";
 
 /// The values that the filters of one configuration share, on all threads.
 #[derive(Debug)]
@@ -45,6 +39,8 @@ pub(crate) struct Common {
     pub(crate) calls: Mutex<HashMap<u64, u64>>,
     /// The timers of the workers.
     pub(crate) ticks: Ticks,
+    /// The ways of such requests.
+    pub(crate) ways: Ways,
 }
 
 /// The place from which a filter calls.
@@ -105,6 +101,8 @@ struct Held {
 pub(crate) struct EnvoyHost {
     common: Arc<Common>,
     worker: u64,
+    /// The thread whose streams the filter serves.
+    thread: usize,
     place: Cell<Place>,
     context: Cell<u32>,
     /// True if the hook changed the response.
@@ -116,10 +114,11 @@ pub(crate) struct EnvoyHost {
 }
 
 impl EnvoyHost {
-    pub(crate) fn new(common: Arc<Common>, worker: u64) -> Self {
+    pub(crate) fn new(common: Arc<Common>, worker: u64, thread: usize) -> Self {
         Self {
             common,
             worker,
+            thread,
             place: Cell::new(Place::Nowhere),
             context: Cell::new(ROOT),
             changed: Cell::new(false),
@@ -373,8 +372,8 @@ impl Host for EnvoyHost {
         if !matches!(self.place.get(), Place::Root) || self.context.get() != ROOT {
             return Err(HostError::BadArgument);
         }
-        let fields = [fields, &[(CALLED, cluster)]].concat();
-        let call = self.common.config.call(CALLS, &fields, timeout).map_err(not_sent)?;
+        let Common { config, ways, .. } = &*self.common;
+        let call = ways.call(*config, self.thread, cluster, fields, timeout).map_err(not_sent)?;
         self.common.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(call, self.worker);
         Ok(token(call))
     }

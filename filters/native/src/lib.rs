@@ -7,6 +7,8 @@
 //! | `config` | one configuration of a filter, for all workers |
 //! | `worker` | the filter of one worker, and its streams |
 //! | `host` | the calls of filters, made to Envoy |
+//! | `ways` | the ways of filters' own requests from the main thread to the workers |
+//! | `door` | the filter that notes where the ways end |
 //! | `outgoing` | a response that a filter gives |
 //! | `confined` | the lock around a worker's filter |
 //! | `board` | values that all workers see |
@@ -19,6 +21,7 @@ mod abi;
 mod board;
 mod config;
 mod confined;
+mod door;
 #[cfg(test)]
 mod fake;
 mod filters;
@@ -30,4 +33,5 @@ mod share;
 #[cfg(test)]
 mod tests;
 mod timer;
+mod ways;
 mod worker;

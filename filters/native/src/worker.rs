@@ -8,7 +8,6 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use filter_host::Half;
@@ -19,7 +18,7 @@ use filter_host::stream::{Action, HttpStream};
 use crate::abi::{self, Body};
 use crate::confined::Confined;
 use crate::filters::{Kind, Served};
-use crate::host::{Act, Common, EnvoyHost, LocalReply, Phase, Place, ROOT, token};
+use crate::host::{Act, EnvoyHost, LocalReply, Phase, Place, ROOT, token};
 use crate::outgoing::Outgoing;
 use crate::panics::caught;
 
@@ -101,15 +100,8 @@ impl Worker {
     ///
     /// # Errors
     /// The reason for a refusal, in one line.
-    pub(crate) fn new(
-        common: Arc<Common>,
-        number: u64,
-        kind: Kind,
-        name: &str,
-        json: &[u8],
-        place: Place,
-    ) -> Result<Self, String> {
-        let host = Rc::new(EnvoyHost::new(common, number));
+    pub(crate) fn new(host: EnvoyHost, kind: Kind, name: &str, json: &[u8], place: Place) -> Result<Self, String> {
+        let host = Rc::new(host);
         host.arrive(place, None);
         let filter = serving(name, &host, || (kind.configure)(json, ROOT));
         host.leave();

@@ -45,7 +45,7 @@ pub(crate) const KEYS: &[Key] = &[
         "engine",
         Words(&["wasm", "native", "auto"]),
         Is("auto"),
-        "what runs the filters in Envoy. `wasm`: sandboxed modules, for every Envoy. `native`: one module of machine code in Envoy's own process, with less processor time and memory, with shares that follow the link, and without a sandbox ([how](../filters/native/README.md)). `auto`: `native` where the module is installed and Envoy loads it, except at a remote with several workers and `page.bundle`, else `wasm`. `render` writes `wasm` unless the file says `native`",
+        "what runs the filters in Envoy. `wasm`: sandboxed modules, for every Envoy. `native`: one module of machine code in Envoy's own process, with less processor time and memory, with shares that follow the link, and without a sandbox ([how](../filters/native/README.md)). `auto`: `native` where the module is installed and Envoy loads it, else `wasm`. `render` writes `wasm` unless the file says `native`",
     ),
     key("link.rtt", RTT, Required("600ms"), "the round trip over the slow link without queueing"),
     key("link.down", RATE, Required("20mbit"), "the rate of the link to clients"),

@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use longhaul_config::{EngineWish, Settings};
-use longhaul_derive::Derived;
+use longhaul_config::EngineWish;
 use longhaul_render::NativeModule;
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
@@ -59,11 +58,7 @@ impl Engine {
     ///
     /// # Errors
     /// The file says `native`, and that engine cannot run.
-    pub(crate) fn choose(settings: &Settings, derived: &Derived, place: &NativePlace) -> Result<Self, NoNative> {
-        Self::for_wish(settings.engine, hindrance(settings, derived), place)
-    }
-
-    fn for_wish(wish: EngineWish, hindrance: Option<&str>, place: &NativePlace) -> Result<Self, NoNative> {
+    pub(crate) fn choose(wish: EngineWish, place: &NativePlace) -> Result<Self, NoNative> {
         let wasm = |why: String| Self { native: None, why, is_fallback: false };
         match (wish, &place.barred) {
             (EngineWish::Wasm, _) => Ok(wasm("set by `engine`".to_owned())),
@@ -75,7 +70,6 @@ impl Engine {
             (EngineWish::Auto, None) if place.envoy.is_none() => {
                 Ok(wasm("no Envoy is known here that loads the module".to_owned()))
             }
-            (EngineWish::Auto, None) if let Some(why) = hindrance => Ok(wasm(why.to_owned())),
             (EngineWish::Auto, None) => Ok(match offered(place) {
                 Ok(native) => {
                     Self { native: Some(native), why: "this Envoy loads the module".to_owned(), is_fallback: false }
@@ -84,16 +78,6 @@ impl Engine {
             }),
         }
     }
-}
-
-/// Returns the reason why `auto` chooses wasm for these settings.
-///
-/// Requests of native filters leave by whichever worker takes them. The ground knows the flight of a page in the worker that
-/// has the page, so the slots of a remote must take the pipe of that worker.
-fn hindrance(settings: &Settings, derived: &Derived) -> Option<&'static str> {
-    let bundles = settings.role.stands_beside_clients() && settings.page.bundle;
-    (bundles && derived.capacity.workers.value > 1)
-        .then_some("with several workers, native filters of a remote get some objects of a page too late")
 }
 
 /// Returns the module if this machine's Envoy loads it, or the reason why not.
@@ -227,27 +211,25 @@ mod tests {
             calls: Some("/run/calls.sock".into()),
             barred: None,
         };
-        assert_eq!(Engine::for_wish(EngineWish::Wasm, None, &nothing).unwrap().name(), "wasm");
-        let auto = Engine::for_wish(EngineWish::Auto, None, &nothing).unwrap();
+        assert_eq!(Engine::choose(EngineWish::Wasm, &nothing).unwrap().name(), "wasm");
+        let auto = Engine::choose(EngineWish::Auto, &nothing).unwrap();
         assert_eq!((auto.name(), auto.why.contains("no Envoy")), ("wasm", true));
         let unbuilt = NativePlace { envoy: Some("/bin/false".into()), ..nothing.clone() };
-        let auto = Engine::for_wish(EngineWish::Auto, None, &unbuilt).unwrap();
+        let auto = Engine::choose(EngineWish::Auto, &unbuilt).unwrap();
         assert_eq!((auto.name(), auto.why.contains("nowhere")), ("wasm", true));
-        assert!(Engine::for_wish(EngineWish::Native, None, &nothing).is_err());
+        assert!(Engine::choose(EngineWish::Native, &nothing).is_err());
 
         let folder = tempfile::tempdir().unwrap();
         let module = folder.path().join("longhaul_filters.so");
         fs::write(&module, "x").unwrap();
         let place = NativePlace { module: Ok(module), ..nothing };
-        assert_eq!(Engine::for_wish(EngineWish::Auto, None, &place).unwrap().name(), "wasm");
-        assert_eq!(Engine::for_wish(EngineWish::Native, None, &place).unwrap().name(), "native");
-        let several = Engine::for_wish(EngineWish::Auto, Some("several"), &unbuilt).unwrap();
-        assert_eq!((several.name(), several.why.as_str()), ("wasm", "several"));
+        assert_eq!(Engine::choose(EngineWish::Auto, &place).unwrap().name(), "wasm");
+        assert_eq!(Engine::choose(EngineWish::Native, &place).unwrap().name(), "native");
         let refuses = NativePlace { envoy: Some("/bin/false".into()), ..place.clone() };
-        let auto = Engine::for_wish(EngineWish::Auto, None, &refuses).unwrap();
+        let auto = Engine::choose(EngineWish::Auto, &refuses).unwrap();
         assert_eq!((auto.name(), auto.why.contains("does not load the module")), ("wasm", true));
         let barred = NativePlace { barred: Some("Envoy died".to_owned()), ..place };
-        let engine = Engine::for_wish(EngineWish::Native, None, &barred).unwrap();
+        let engine = Engine::choose(EngineWish::Native, &barred).unwrap();
         assert_eq!((engine.name(), engine.why.as_str()), ("wasm", "Envoy died"));
     }
 }

@@ -110,7 +110,7 @@ impl Generation {
         let inputs =
             Inputs::of(&settings, &read, machine.filters.values().chain(&machine.native.module).map(PathBuf::as_path));
         let derived = derive(&settings, &HostFacts::of_this_machine());
-        let engine = Engine::choose(&settings, &derived, &machine.native)?;
+        let engine = Engine::choose(settings.engine, &machine.native)?;
         let artifacts = Artifacts {
             root: machine.root.clone(),
             state: machine.kept.clone(),

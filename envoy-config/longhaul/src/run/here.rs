@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use longhaul_config::{Cache, INSTANT_RANGE, Loaded, Settings, reaches};
-use longhaul_derive::{CongestionControl, CongestionControls, Derived, HostFacts, derive};
+use longhaul_derive::{CongestionControl, CongestionControls, Derived, HostFacts};
 use longhaul_observe::report::{RunReport, find};
 use longhaul_render::host::{Machine, lost_queue, wide_device};
 use longhaul_render::{NearSockets, ProgramSockets, Weighing};
@@ -155,8 +155,7 @@ fn native_here() -> NativePlace {
 /// # Errors
 /// The native engine cannot run, in the words of `run`.
 pub(crate) fn engine_here(settings: &Settings) -> Result<Engine, RunError> {
-    let derived = derive(settings, &HostFacts::of_this_machine());
-    Engine::choose(settings, &derived, &native_here()).map_err(|error| RunError::Generate(error.into()))
+    Engine::choose(settings.engine, &native_here()).map_err(|error| RunError::Generate(error.into()))
 }
 
 /// Renders everything without writing it, and counts the files that Envoy would watch.

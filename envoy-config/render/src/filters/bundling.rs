@@ -26,7 +26,8 @@ pub(super) const REMOTE: Filter = Filter {
     positions: &[position(&[RoleName::Remote])],
 };
 
-fn is_needed(settings: &Settings) -> bool {
+/// Returns true if a pair of these settings has the filter.
+pub(super) fn is_needed(settings: &Settings) -> bool {
     settings.page.bundle || settings.sends_deltas()
 }
 

@@ -10,11 +10,13 @@
 //! | url-rewrite | yes | | yes | outer |
 //! | name-budget | yes | where it goes to origins itself | yes | inner, direct, tunnel |
 //! | object-reader | yes | | yes | outer, with the native engine |
+//! | filter-calls | yes | yes | yes | `filter_calls`, with the native engine |
 //! | link-share | | yes | yes | outer, upgrades and hops of bytes, with the native engine |
 //! | header-compression | | yes | yes | the pipe's cluster at the remote, outer at the ground; direct: the remote's own way to origins |
 //! | bundling | | yes | yes | outer |
 
 mod bundling;
+pub(super) mod filter_calls;
 mod header_compression;
 pub(super) mod link_share;
 mod name_budget;
@@ -40,6 +42,7 @@ pub const FILTERS: &[Filter] = &[
     name_budget::FILTER,
     object_reader::FILTER,
     link_share::FILTER,
+    filter_calls::FILTER,
     header_compression::FILTER,
     bundling::GROUND,
     bundling::REMOTE,

@@ -116,8 +116,8 @@ pub(super) struct View {
     fetches: bool,
     /// True if the native module runs the filters.
     native: bool,
-    /// The Unix socket for such requests of native filters. None: there are none.
-    calls: Option<String>,
+    /// The ways for such requests of native filters. None: there are none.
+    calls: Option<Calls>,
     tracing: Option<Spans>,
     /// The labels of the filters' metrics.
     metric_labels: &'static [&'static str],
@@ -234,6 +234,15 @@ impl Compress {
     }
 }
 
+/// The ways from Envoy's main thread to its workers.
+#[derive(Debug, Serialize)]
+struct Calls {
+    /// The path of the Unix socket.
+    socket: String,
+    /// The number of ways: one to each worker.
+    ways: u32,
+}
+
 /// The tracing of requests.
 #[derive(Debug, Serialize)]
 struct Spans {
@@ -301,8 +310,7 @@ impl View {
         let heap = &derived.capacity.heap;
         let resolvers = upstream::resolvers(settings, artifacts);
         let filters = filters::positions(settings, derived, artifacts)?;
-        let bundles = filters.get("bundling").is_some_and(Option::is_some);
-        let calls = settings.fetches() || bundles;
+        let calls = filters.get(filters::filter_calls::FILTER.name).is_some_and(Option::is_some);
         Ok(Self {
             root: artifacts.root.display().to_string(),
             state: artifacts.state.display().to_string(),
@@ -348,7 +356,10 @@ impl View {
             bill_interval: BILL_INTERVAL,
             fetches: settings.fetches(),
             native: artifacts.native.is_some(),
-            calls: artifacts.native.as_ref().filter(|_| calls).map(|native| native.calls.display().to_string()),
+            calls: artifacts.native.as_ref().filter(|_| calls).map(|native| Calls {
+                socket: native.calls.display().to_string(),
+                ways: derived.capacity.workers.value,
+            }),
             tracing: settings.tracing.map(|tracing| Spans {
                 collector: tracing.collector.to_string(),
                 socket: tracing.collector.into(),
