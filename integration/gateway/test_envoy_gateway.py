@@ -1,8 +1,8 @@
 """Envoy Gateway with the resources that `longhaul render --for envoy-gateway` writes: `make test-gateway`.
 
-The patch is in force in its Envoy, which is the one of this repository. In standalone mode, its Envoy cannot load the
-module of an EnvoyExtensionPolicy: the address of the module needs a certificate that only a cluster has. That Envoy
-Gateway pulls the image and accepts the policy is tested.
+The patch and the native module are in force in its Envoy, which is the one of this repository. In standalone mode, its
+Envoy cannot load the wasm module of an EnvoyExtensionPolicy: the address of the module needs a certificate that only a
+cluster has. That Envoy Gateway pulls the image and accepts the policy is tested.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from harness.boxes.pep import Pep, command, write_config
 from harness.clients.commands import Answer, Curl
 from harness.delivery.chart import documents
-from harness.delivery.envoy_gateway import envoy_gateway, on_the_host, site
+from harness.delivery.envoy_gateway import ENVOY_VERSION, envoy_gateway, on_the_host, site
 from harness.host.artifacts import REPOSITORY, built, dist, need_commands, need_root, tool
 from harness.host.processes import Child
 from harness.host.waiting import wait_for
@@ -31,6 +33,13 @@ WWW, IMG = "www.example.org", "img.example.org"
 PAGE = f"/_/answer?host={IMG}"
 ORIGIN = ("127.78.0.1", 8180)
 EDGE, PATCHED, EXTENDED, REGISTRY = 8080, 8888, 8889, 5000
+
+
+MODULES = {
+    "/longhaul/plugin.wasm": "url_rewrite.wasm",
+    "/longhaul/usr/lib/longhaul/longhaul_filters.so": "longhaul_filters.so",
+}
+"""The files of this build, by their paths in the images."""
 
 
 def edge(folder: Path) -> Path:
@@ -66,8 +75,10 @@ def rendered(config: Path, out: Path, *options: str) -> dict[str, list[dict[str,
 
 def on_this_machine(resources: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Returns the resources with the Envoy and the module of this build."""
-    module = json.dumps(str(built("url_rewrite.wasm")))
-    moved = json.loads(json.dumps(resources).replace(json.dumps("/longhaul/plugin.wasm"), module))
+    text = json.dumps(resources)
+    for path, file in MODULES.items():
+        text = text.replace(json.dumps(path), json.dumps(str(built(file))))
+    moved = json.loads(text)
     return [on_the_host(one) if one["kind"] == "EnvoyProxy" else one for one in moved]
 
 
@@ -103,16 +114,19 @@ def values(tree: Any, key: str) -> Iterator[Any]:
             yield from values(part, key)
 
 
-def test_the_patched_page_equals_the_edges(folder: Path) -> None:
+@pytest.mark.parametrize(("engine", "file"), [("wasm", "patch.yaml"), ("native", "native.yaml")])
+def test_the_gateways_page_equals_the_edges(folder: Path, engine: str, file: str) -> None:
     need_root()
     need_commands("curl")
     config = edge(folder)
-    patch = on_this_machine(rendered(config, folder / "out", "--gateway", "sites/web")["patch.yaml"])
+    files = rendered(config, folder / "out", "--gateway", "sites/web", "--engine", engine)
+    resources = on_this_machine(files[file])
+    assert engine == "wasm" or f"envoy:distroless-v{ENVOY_VERSION}" in json.dumps(files[file])
     with (
         Namespace("gateway") as inside,
         origins(folder, inside),
         Pep(config, folder, inside),
-        envoy_gateway(folder / "eg", inside, [*site("sites", "web", PATCHED, WWW, ORIGIN), *patch]) as control,
+        envoy_gateway(folder / "eg", inside, [*site("sites", "web", PATCHED, WWW, ORIGIN), *resources]) as control,
     ):
         curl = Curl(folder, inside)
 

@@ -12,6 +12,10 @@ GATEWAY = REPOSITORY / "deploy" / "gateway"
 MISSPELT = {
     "envoy-gateway/extension.yaml": ("EnvoyExtensionPolicy", lambda spec: spec["wasm"][0].update(failStrategy="CLOSE")),
     "envoy-gateway/patch.yaml": ("EnvoyPatchPolicy", lambda spec: spec.update(failStrategy="CLOSE")),
+    "envoy-gateway/native.yaml": (
+        "EnvoyExtensionPolicy",
+        lambda spec: spec["dynamicModule"][0].update(failStrategy="CLOSE"),
+    ),
     "istio/wasm-plugin.yaml": ("WasmPlugin", lambda spec: spec.update(failStrategy="RELOAD")),
 }
 """By file: a kind in it, and a change that makes it wrong."""

@@ -36,9 +36,13 @@ fn stderr(output: &Output) -> String {
 
 #[test]
 fn the_examples_are_what_the_command_writes() {
-    for (plane, files) in [("envoy-gateway", &["extension.yaml", "patch.yaml"][..]), ("istio", &["wasm-plugin.yaml"])] {
+    for (plane, engine, files) in [
+        ("envoy-gateway", "wasm", &["extension.yaml", "patch.yaml"][..]),
+        ("envoy-gateway", "native", &["native.yaml"]),
+        ("istio", "wasm", &["wasm-plugin.yaml"]),
+    ] {
         let folder = with_the_example();
-        let output = render(folder.path(), &["--for", plane, "--gateway", "sites/sites"]);
+        let output = render(folder.path(), &["--for", plane, "--engine", engine, "--gateway", "sites/sites"]);
         assert!(output.status.success(), "{}", stderr(&output));
         assert!(stderr(&output).contains("Name yours with --image"), "{}", stderr(&output));
         let written: Vec<_> =
@@ -85,6 +89,9 @@ fn a_file_that_has_no_form_in_a_gateway_is_refused_and_nothing_is_written() {
     let output = render(folder.path(), &["--for", "istio", "--gateway", "Sites"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("expected NAMESPACE/NAME in lower case"), "{}", stderr(&output));
+    let output = render(folder.path(), &["--for", "istio", "--engine", "native"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("Istio's WasmPlugin takes wasm modules only"), "{}", stderr(&output));
     let output = render(folder.path(), &["--image", "registry.example.org/own/filter:1"]);
     assert!(stderr(&output).contains("--for"), "{}", stderr(&output));
 }

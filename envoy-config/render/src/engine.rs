@@ -52,6 +52,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("ecds_guard.yaml", include_str!("../templates/ecds_guard.yaml.j2")),
     ("gateway/extension.yaml", include_str!("../templates/gateway/extension.yaml.j2")),
     ("gateway/macros.yaml", include_str!("../templates/gateway/macros.yaml.j2")),
+    ("gateway/native.yaml", include_str!("../templates/gateway/native.yaml.j2")),
     ("gateway/patch.yaml", include_str!("../templates/gateway/patch.yaml.j2")),
     ("gateway/wasm_plugin.yaml", include_str!("../templates/gateway/wasm_plugin.yaml.j2")),
     ("ecds_share.yaml", include_str!("../templates/ecds_share.yaml.j2")),

@@ -16,8 +16,10 @@ use super::tree::RenderedTree;
 /// A control plane of gateways that run on Envoy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ControlPlane {
-    /// Envoy Gateway.
+    /// Envoy Gateway, with the wasm module.
     EnvoyGateway,
+    /// Envoy Gateway, with the native module.
+    EnvoyGatewayNative,
     /// Istio.
     Istio,
 }
@@ -31,7 +33,7 @@ pub struct Gateway {
     pub name: String,
     /// The names of those of its listeners that serve pages.
     pub listeners: Vec<String>,
-    /// The reference of the image with the filter, without a scheme.
+    /// The reference of the image with the filter, without a scheme. The native module is in the image of Longhaul.
     pub image: String,
 }
 
@@ -84,6 +86,9 @@ const LIMITS: &[Limit] = &[
     },
 ];
 
+/// The version of Envoy whose interface the native module has.
+const ENVOY: &str = "1.40.0";
+
 /// The folder of the image in the container of the proxy.
 const MODULE_FOLDER: &str = "/longhaul";
 
@@ -99,6 +104,7 @@ struct View<'a> {
     listeners: Vec<String>,
     image: &'a str,
     module_folder: &'static str,
+    envoy: &'static str,
     configuration: Vec<Key>,
     configuration_json: String,
     capabilities: Vec<&'static str>,
@@ -124,6 +130,7 @@ impl ControlPlane {
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::EnvoyGateway => ("envoy-gateway", "Envoy Gateway"),
+            Self::EnvoyGatewayNative => ("envoy-gateway --engine native", "Envoy Gateway"),
             Self::Istio => ("istio", "Istio"),
         }
     }
@@ -132,6 +139,7 @@ impl ControlPlane {
     fn files(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::EnvoyGateway => &[("extension.yaml", "gateway/extension.yaml"), ("patch.yaml", "gateway/patch.yaml")],
+            Self::EnvoyGatewayNative => &[("native.yaml", "gateway/native.yaml")],
             Self::Istio => &[("wasm-plugin.yaml", "gateway/wasm_plugin.yaml")],
         }
     }
@@ -168,6 +176,7 @@ pub fn gateway(
             .collect(),
         image: &gateway.image,
         module_folder: MODULE_FOLDER,
+        envoy: ENVOY,
         configuration_json: serde_json::Value::Object(configuration.clone()).to_string(),
         configuration: configuration
             .iter()
@@ -179,7 +188,7 @@ pub fn gateway(
             .map(|limit| LimitThere {
                 what: limit.what,
                 there: match plane {
-                    ControlPlane::EnvoyGateway => limit.envoy_gateway,
+                    ControlPlane::EnvoyGateway | ControlPlane::EnvoyGatewayNative => limit.envoy_gateway,
                     ControlPlane::Istio => limit.istio,
                 },
             })

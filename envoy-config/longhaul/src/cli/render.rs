@@ -34,15 +34,18 @@ pub(super) struct Arguments {
     /// Write the resources with which this control plane runs url-rewrite in its own gateway
     #[arg(long = "for", value_name = "CONTROL_PLANE", conflicts_with_all = ["root", "access_log"])]
     control_plane: Option<Plane>,
+    /// The form of the filter in the gateway
+    #[arg(long, value_name = "ENGINE", default_value = "wasm", requires = "control_plane")]
+    engine: GatewayEngine,
     /// The gateway of --for
     #[arg(long, value_name = "NAMESPACE/NAME", default_value = "default/eg", requires = "control_plane", value_parser = gateway_name)]
     gateway: (String, String),
     /// A listener of the gateway that serves pages; repeat the option for more
     #[arg(long = "listener", value_name = "NAME", default_value = "http", requires = "control_plane")]
     listeners: Vec<String>,
-    /// The image with the filter, as `make wasm-image` builds it
-    #[arg(long, value_name = "REFERENCE", default_value = EXAMPLE_IMAGE, requires = "control_plane")]
-    image: String,
+    /// The image with the filter, as `make wasm-image` builds it; with --engine native, the image of `make image`
+    #[arg(long, value_name = "REFERENCE", requires = "control_plane")]
+    image: Option<String>,
 }
 
 /// The control planes, as `--for` names them.
@@ -54,17 +57,29 @@ enum Plane {
     Istio,
 }
 
-impl From<Plane> for ControlPlane {
-    fn from(plane: Plane) -> Self {
-        match plane {
-            Plane::EnvoyGateway => Self::EnvoyGateway,
-            Plane::Istio => Self::Istio,
+/// The forms of the filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum GatewayEngine {
+    /// A wasm module, in its sandbox
+    Wasm,
+    /// The native module, in Envoy's own process
+    Native,
+}
+
+impl Plane {
+    /// Returns the control plane, and an image that nobody can pull: the name of one's own registry is not known here. None: the
+    /// control plane cannot place that form.
+    fn with(self, engine: GatewayEngine) -> Option<(ControlPlane, &'static str)> {
+        const WASM: &str = concat!("registry.example.org/longhaul/url-rewrite:", env!("CARGO_PKG_VERSION"));
+        const NATIVE: &str = concat!("registry.example.org/longhaul:", env!("CARGO_PKG_VERSION"));
+        match (self, engine) {
+            (Self::EnvoyGateway, GatewayEngine::Wasm) => Some((ControlPlane::EnvoyGateway, WASM)),
+            (Self::EnvoyGateway, GatewayEngine::Native) => Some((ControlPlane::EnvoyGatewayNative, NATIVE)),
+            (Self::Istio, GatewayEngine::Wasm) => Some((ControlPlane::Istio, WASM)),
+            (Self::Istio, GatewayEngine::Native) => None,
         }
     }
 }
-
-/// An image that nobody can pull: the name of one's own registry is not known here.
-const EXAMPLE_IMAGE: &str = concat!("registry.example.org/longhaul/url-rewrite:", env!("CARGO_PKG_VERSION"));
 
 /// Reads `NAMESPACE/NAME`.
 fn gateway_name(text: &str) -> Result<(String, String), String> {
@@ -82,7 +97,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     let loaded = load_or_refuse(&arguments.config.file)?;
     let out = absolute(&arguments.out);
     if let Some(plane) = arguments.control_plane {
-        return for_control_plane(&loaded, plane.into(), arguments, &out);
+        return for_control_plane(&loaded, plane, arguments, &out);
     }
     let filters = match filters(&loaded.settings) {
         Ok(filters) => filters,
@@ -146,9 +161,16 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
 }
 
 /// Writes the resources of another control plane.
-fn for_control_plane(loaded: &Loaded, plane: ControlPlane, arguments: &Arguments, out: &Path) -> Outcome {
+fn for_control_plane(loaded: &Loaded, plane: Plane, arguments: &Arguments, out: &Path) -> Outcome {
+    let Some((plane, example)) = plane.with(arguments.engine) else {
+        eprintln!(
+            "error: --engine native: Istio's WasmPlugin takes wasm modules only. Omit --engine, or write --for envoy-gateway"
+        );
+        return Err(REFUSED);
+    };
     let (namespace, name) = arguments.gateway.clone();
-    let site = Gateway { namespace, name, listeners: arguments.listeners.clone(), image: arguments.image.clone() };
+    let image = arguments.image.clone().unwrap_or_else(|| example.to_owned());
+    let site = Gateway { namespace, name, listeners: arguments.listeners.clone(), image };
     let derived = derive(&loaded.settings, &HostFacts::of_this_machine());
     let tree = match gateway(&loaded.settings, &derived, plane, &site) {
         Ok(tree) => tree,
@@ -158,8 +180,8 @@ fn for_control_plane(loaded: &Loaded, plane: ControlPlane, arguments: &Arguments
             return Err(REFUSED);
         }
     };
-    if site.image == EXAMPLE_IMAGE {
-        say(Level::Warning, &format!("the image {EXAMPLE_IMAGE} is an example. Name yours with --image"));
+    if arguments.image.is_none() {
+        say(Level::Warning, &format!("the image {example} is an example. Name yours with --image"));
     }
     write(out, &tree)
 }
