@@ -8,7 +8,7 @@ use super::words::{bit_rate, millis};
 use super::{Status, time};
 use crate::measure::Silent;
 use crate::report::HostFault;
-use crate::why::{Cause, Timed, Verdict};
+use crate::why::{Cause, Measured, Timed, Verdict};
 
 /// The state of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -122,8 +122,12 @@ fn quiet_or_ok(place: Place, is_here: bool, status: &Status) -> Light {
         Place::Link => !is_cut && (other_end || measured.is_some_and(|measured| measured.rtt_us.is_some())),
         Place::Remote | Place::Ground => other_end,
         Place::Edge => true,
+        // Over warm connections, the only sign of an origin is its responses.
         Place::Origins => {
-            !is_cut && measured.is_some_and(|measured| measured.connects.is_some() || measured.lookups.is_some())
+            !is_cut
+                && measured.is_some_and(|Measured { connects, lookups, first_bytes, .. }| {
+                    [connects, lookups, first_bytes].into_iter().any(Option::is_some)
+                })
         }
     };
     if heard { Light::Ok } else { Light::Quiet }
@@ -212,7 +216,7 @@ mod tests {
     use super::super::tests::{healthy, measured};
     use super::*;
     use crate::measure::Silent;
-    use crate::why::{Measured, explain};
+    use crate::why::explain;
 
     fn lights(status: &Status) -> Vec<(Place, Light)> {
         path(status).iter().map(|stop| (stop.place, stop.light)).collect()
@@ -234,6 +238,24 @@ mod tests {
         assert!(stops.iter().all(|stop| stop.light == Light::Ok), "{stops:?}");
         let here: Vec<Place> = stops.iter().filter(|stop| stop.is_here).map(|stop| stop.place).collect();
         assert_eq!(here, [Place::Edge]);
+    }
+
+    #[test]
+    fn one_sign_of_the_origins_is_enough() {
+        const TIMES: Option<Timed> = Some(Timed { median_us: 1000, count: 9 });
+        let light = |change: fn(&mut Measured)| {
+            let lights = lights(&with("remote", |it| {
+                (it.connects, it.lookups, it.first_bytes) = (None, None, None);
+                change(it);
+            }));
+            lights.into_iter().find(|(place, _)| *place == Place::Origins).map(|(_, light)| light)
+        };
+        let signs: [fn(&mut Measured); 3] =
+            [|it| it.connects = TIMES, |it| it.lookups = TIMES, |it| it.first_bytes = TIMES];
+        assert_eq!(light(|_| {}), Some(Light::Quiet));
+        for sign in signs {
+            assert_eq!(light(sign), Some(Light::Ok));
+        }
     }
 
     #[test]
