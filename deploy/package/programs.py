@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from project import (
+    LIBRARIES,
     MULTIPATH,
     MULTIPATH_CRATE,
+    NATIVE_CRATE,
     NATIVE_FILTERS,
     PROGRAMS,
     REPOSITORY,
@@ -43,10 +45,6 @@ ARCHES = {
 }
 
 
-NATIVE_ARCH = "amd64"
-"""The architecture for which the native module is built and tested."""
-
-
 def need_cross_compiler(arch: Arch) -> None:
     """Raises Failed if `arch` is not this machine's and no linker for it is installed."""
     if arch.name != native() and not shutil.which(f"{arch.gnu}-gcc"):
@@ -64,32 +62,35 @@ def collect(arch: Arch, dist: Path, into: Path) -> Path:
     if arch.name == native():
         for name in PROGRAMS:
             _copy(dist / name, into / name, 0o755)
-        _copy(dist / MULTIPATH, into / MULTIPATH, 0o644)
-        if arch.name == NATIVE_ARCH:
-            _copy(dist / NATIVE_FILTERS, into / NATIVE_FILTERS, 0o644)
-            run("strip", "--strip-unneeded", into / NATIVE_FILTERS)
+        for name in LIBRARIES:
+            _copy(dist / name, into / name, 0o644)
         strip = "strip"
     else:
         _cross_build(arch, into)
         strip = f"{arch.gnu}-strip"
-    for name in (*PROGRAMS, MULTIPATH):
+    for name in (*PROGRAMS, *LIBRARIES):
         run(strip, "--strip-unneeded", into / name)
     return into
 
 
 def _cross_build(arch: Arch, into: Path) -> None:
     run("rustup", "--quiet", "target", "add", arch.rust)
-    variable = f"CARGO_TARGET_{arch.rust.upper().replace('-', '_')}_LINKER"
+    linker = f"CARGO_TARGET_{arch.rust.upper().replace('-', '_')}_LINKER"
+    environment = {linker: f"{arch.gnu}-gcc", "CARGO_TARGET_DIR": str(TARGET)}
+    # The same options as in the Makefile for this machine.
     run(
-        # The same options as in the Makefile for this machine.
         "cargo", "--config", "tools/host-profile.toml", "build", "--quiet", "--locked", "--release",
         *(option for name in (*RUST_PROGRAMS, MULTIPATH_CRATE) for option in ("-p", name)), "--target", arch.rust,
-        env={variable: f"{arch.gnu}-gcc", "CARGO_TARGET_DIR": str(TARGET)},
+        env=environment,
+    )  # fmt: skip
+    run(
+        "cargo", "build", "--quiet", "--locked", "--profile", "native", "-p", NATIVE_CRATE, "--target", arch.rust,
+        env=environment,
     )  # fmt: skip
     for name in RUST_PROGRAMS:
         _copy(TARGET / arch.rust / "release" / name, into / name, 0o755)
-    library = f"lib{MULTIPATH_CRATE.replace('-', '_')}.so"
-    _copy(TARGET / arch.rust / "release" / library, into / MULTIPATH, 0o644)
+    for profile, crate, name in (("release", MULTIPATH_CRATE, MULTIPATH), ("native", NATIVE_CRATE, NATIVE_FILTERS)):
+        _copy(TARGET / arch.rust / profile / f"lib{crate.replace('-', '_')}.so", into / name, 0o644)
     run(
         "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", into / "coredns", "./cmd/coredns",
         cwd=REPOSITORY / "coredns-plugin", env={"GOARCH": arch.name, "GOOS": "linux", "CGO_ENABLED": "0"},

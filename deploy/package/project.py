@@ -19,10 +19,11 @@ FILTER_CRATES = tuple(
 )
 """The packages of the wasm filters, NAME-filter."""
 WASM_FILTERS = tuple(f"{crate.removesuffix('-filter').replace('-', '_')}.wasm" for crate in FILTER_CRATES)
-NATIVE_FILTERS = "longhaul_filters.so"
+NATIVE_CRATE, NATIVE_FILTERS = "longhaul-filters", "longhaul_filters.so"
 """The same filters as one dynamic module of Envoy, for `engine: native`."""
 MULTIPATH_CRATE, MULTIPATH = "multipath-sockets", "longhaul_multipath.so"
 """The library that `longhaul run` preloads into Envoy at a remote with several links."""
+LIBRARIES = (NATIVE_FILTERS, MULTIPATH)
 # `longhaul run` starts them beside Envoy.
 SIDE_PROGRAMS = ("longhaul-images", "longhaul-objects")
 RUST_PROGRAMS = ("longhaul", *SIDE_PROGRAMS)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from project import MAINTAINER, MULTIPATH, NATIVE_FILTERS, PROGRAMS, REPOSITORY, WASM_FILTERS, epoch, run, version
+from project import LIBRARIES, MAINTAINER, PROGRAMS, REPOSITORY, WASM_FILTERS, epoch, run, version
 
 HERE = Path(__file__).resolve().parent
 DOC = "usr/share/doc/longhaul"
@@ -49,11 +49,8 @@ class Tree:
         shutil.rmtree(self.root, ignore_errors=True)
         for name in PROGRAMS:
             self._copy(programs / name, f"usr/lib/longhaul/{name}", 0o755)
-        for name in (*WASM_FILTERS, MULTIPATH):
+        for name in (*WASM_FILTERS, *LIBRARIES):
             self._copy(programs / name, f"usr/lib/longhaul/{name}")
-        # It is built for the processor of this machine alone.
-        if (programs / NATIVE_FILTERS).exists():
-            self._copy(programs / NATIVE_FILTERS, f"usr/lib/longhaul/{NATIVE_FILTERS}")
         (self.root / "usr/bin").mkdir(parents=True)
         (self.root / "usr/bin/longhaul").symlink_to("../lib/longhaul/longhaul")
         for unit in sorted((REPOSITORY / "deploy" / "systemd").glob("*.service")):

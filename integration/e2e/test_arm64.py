@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.delivery.foreign import ARCH, foreign_debian
+from harness.clients.commands import Answer, Curl
+from harness.delivery.foreign import ARCH, Foreign, foreign_debian
 from harness.delivery.packages import OUT
 from harness.host.artifacts import Missing
+from harness.host.waiting import wait_for
 from harness.net.namespaces import Namespace
+from harness.origins.program import Origins, Site
 
 LIBRARY = "/usr/lib/longhaul"
 CONFIG = "/etc/longhaul/longhaul.yaml"
@@ -21,6 +24,21 @@ link: { rtt: 600ms, down: 20mbit, up: 5mbit }
 proxy: { addresses: [198.51.100.12] }
 upstream: { resolvers: [192.0.2.53] }
 """
+WWW, IMG = "www.example.org", "img.example.org"
+EDGE, ORIGIN, NAMES = "127.0.0.1:8080", ("127.78.0.1", 8180), "127.0.0.1:5353"
+SERVING = f"""\
+role: edge
+engine: native
+link: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}
+proxy: {{ addresses: [127.0.0.1] }}
+listen: {{ http: "{EDGE}", tls: off, dns: "127.0.0.1:1053", metrics: "127.0.0.1:9153", intercept: none }}
+upstream: {{ resolvers: ["{NAMES}"], allow_private: [127.78.0.0/24], map: {{ {WWW}: "{ORIGIN[0]}:{ORIGIN[1]}" }} }}
+rewrite: {{ level: safe, target: http }}
+dns: {{ domains: [steered.txt] }}
+cache: off
+workers: 1
+"""
+"""An edge whose clients are on the same machine."""
 PROGRAMS = ("longhaul", "longhaul-images", "longhaul-objects", "coredns", "envoy")
 FILTERS = {"name_budget.wasm", "url_rewrite.wasm", "header_compression.wasm", "bundling.wasm", "bundling_remote.wasm"}
 
@@ -42,9 +60,7 @@ def test_the_package_for_arm64_is_installed_and_its_programs_run(root_bed: None,
         assert "Then: systemctl enable --now longhaul" in said
         assert root.run("stat", "--format=%U %a", "/var/lib/longhaul").stdout == "longhaul 750\n"
         assert {path.name for path in root.path(LIBRARY).glob("*.wasm")} == FILTERS
-        # The native module is built for amd64 alone, and `check` says so below.
-        assert not root.path(f"{LIBRARY}/longhaul_filters.so").exists()
-        for name in PROGRAMS:
+        for name in (*PROGRAMS, "longhaul_filters.so", "longhaul_multipath.so"):
             kind = subprocess.run(["file", "--brief", root.path(f"{LIBRARY}/{name}")], capture_output=True, text=True)
             assert "aarch64" in kind.stdout, (name, kind.stdout)
         version = root.run("longhaul", "--version").stdout
@@ -58,9 +74,30 @@ def test_the_package_for_arm64_is_installed_and_its_programs_run(root_bed: None,
         # Envoy loads each module of the file, and compiles it for its own processor.
         bootstrap = "/tmp/rendered/bootstrap.yaml"
         root.run(f"{LIBRARY}/envoy", "--mode", "validate", "--log-level", "error", "-c", bootstrap)
-        native = f"(cat {CONFIG}; echo 'engine: native') > /tmp/native.yaml; longhaul check /tmp/native.yaml"
-        said = root.run("sh", "-c", native).stdout
-        assert "`engine: native` cannot run here" in said, said
+
+        _serves_a_page_with_native_filters(root, namespace, folder)
 
         root.run("dpkg", "--force-depends", "--purge", "longhaul")
         assert not root.path(LIBRARY).exists()
+
+
+def _serves_a_page_with_native_filters(root: Foreign, namespace: Namespace, folder: Path) -> None:
+    etc = root.path("/tmp/serving")
+    etc.mkdir()
+    (etc / "longhaul.yaml").write_text(SERVING)
+    (etc / "steered.txt").write_text("example.org\n")
+    assert "native" in root.run("longhaul", "check", "/tmp/serving/longhaul.yaml").stdout
+    host = {"address": ORIGIN[0], "special": True, "generate": True}
+    manifest = Site(dns=[NAMES], http_port=ORIGIN[1], hosts={WWW: host, IMG: host}).write(folder / "site.json")
+    curl = Curl(folder, namespace)
+
+    def page(at: str) -> Answer:
+        return curl.get(f"http://{at}/_/answer?host={IMG}", "-H", f"Host: {WWW}", timeout_s=30)
+
+    line = ("longhaul", "run", "/tmp/serving/longhaul.yaml", "--state", "/tmp/state")
+    with Origins(manifest, folder, namespace), root.running(*line):
+        wait_for("a page", lambda: page(EDGE).status == 200, timeout_s=120, interval_s=2)
+        served, direct = page(EDGE).body, page(f"{ORIGIN[0]}:{ORIGIN[1]}").body
+        assert f"http://{EDGE}/{IMG}/".encode() in served != direct
+        metrics = curl.get("http://127.0.0.1:9153/metrics", timeout_s=30).body
+        assert b"envoy_wasmcustom_longhaul_url_rewrite" in metrics

@@ -83,6 +83,16 @@ class Foreign:
             raise RuntimeError(f"{' '.join(map(str, command))}: exit {started.returncode}: {said}")
         return subprocess.CompletedProcess(command, started.returncode, said, "")
 
+    @contextmanager
+    def running(self, *command: str | Path) -> Iterator[None]:
+        """Runs a command in the root until the context ends. Its processes end with it."""
+        started = self._start(command)
+        try:
+            yield
+        finally:
+            started.kill()
+            started.communicate(timeout=30)
+
 
 def _write_map(path: Path) -> None:
     """Maps the first ids of a user namespace to themselves, as soon as the process is in it."""
