@@ -11,6 +11,7 @@ pub mod cli;
 mod dns_query;
 pub(crate) mod explain;
 pub(crate) mod host;
+mod log_files;
 pub(crate) mod netcheck;
 pub(crate) mod pair;
 mod replaced_file;

@@ -5,14 +5,20 @@ use std::path::Path;
 
 use rustix::fs::statvfs;
 
-/// Returns the free bytes of the disk of `folder`.
-pub fn free_disk(folder: &Path) -> io::Result<u64> {
-    let disk = statvfs(folder)?;
-    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+/// A disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Disk {
+    /// Its free bytes.
+    pub free: u64,
+    /// Its bytes, free or not.
+    pub whole: u64,
 }
 
-/// Returns the bytes of the disk of `folder`, free or not.
-pub fn whole_disk(folder: &Path) -> io::Result<u64> {
-    let disk = statvfs(folder)?;
-    Ok(disk.f_blocks.saturating_mul(disk.f_frsize))
+impl Disk {
+    /// Returns the disk of `folder`.
+    pub fn of(folder: &Path) -> io::Result<Self> {
+        let disk = statvfs(folder)?;
+        let bytes = |blocks: u64| blocks.saturating_mul(disk.f_frsize);
+        Ok(Self { free: bytes(disk.f_bavail), whole: bytes(disk.f_blocks) })
+    }
 }

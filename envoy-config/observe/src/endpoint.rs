@@ -37,6 +37,12 @@ impl Endpoint {
         }
     }
 
+    /// Returns true if Envoy responds and serves, or the one that it takes over from.
+    pub fn serves(&self) -> bool {
+        let info = self.page("/server_info").ok().and_then(|text| serde_json::from_str(&text).ok());
+        info.is_some_and(|info| serves(&info))
+    }
+
     /// Sends an order to Envoy. Returns true if Envoy accepts it. A run takes orders at its Unix socket alone.
     pub fn order(&self, path: &str) -> bool {
         matches!(self, Self::Unix(socket) if unix_http::post(socket, path))
@@ -59,12 +65,12 @@ pub(crate) fn page_at(socket: SocketAddr, path: &str) -> Option<String> {
 }
 
 /// Returns the client for pages on loopback.
-pub fn agent() -> ureq::Agent {
+fn agent() -> ureq::Agent {
     ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).proxy(None).http_status_as_error(false).build().into()
 }
 
 /// Returns true if the Envoy of this `/server_info` serves, or one that it takes over from.
-pub fn serves(info: &serde_json::Value) -> bool {
+pub(crate) fn serves(info: &serde_json::Value) -> bool {
     let epoch = info.pointer("/command_line_options/restart_epoch").and_then(serde_json::Value::as_u64);
     info.get("state").is_some_and(|state| state == "LIVE") || epoch.is_some_and(|epoch| epoch > 0)
 }

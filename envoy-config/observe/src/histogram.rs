@@ -9,7 +9,7 @@ const UNBOUNDED: u64 = u64::MAX;
 
 /// Counts of times up to bounds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Histogram {
+pub(crate) struct Histogram {
     /// The number of times up to a bound, by the bound in microseconds.
     up_to: BTreeMap<u64, u64>,
 }
@@ -29,7 +29,7 @@ impl Histogram {
 
     /// Returns the times since `before`. A program that has started again counts from zero.
     #[must_use]
-    pub fn since(&self, before: &Self) -> Self {
+    pub(crate) fn since(&self, before: &Self) -> Self {
         if self.count() < before.count() {
             return self.clone();
         }
@@ -39,13 +39,13 @@ impl Histogram {
 
     /// Returns the number of times.
     #[must_use]
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.up_to.values().max().copied().unwrap_or(0)
     }
 
     /// Returns the median in microseconds. Times within a bucket count as evenly spread. None without times.
     #[must_use]
-    pub fn median_us(&self) -> Option<u64> {
+    pub(crate) fn median_us(&self) -> Option<u64> {
         let half = self.count().div_ceil(2).max(1);
         let (mut low, mut below) = (0, 0);
         for (bound, count) in &self.up_to {

@@ -11,7 +11,7 @@
 //! | [`why`] | the part of a request's way that costs the time |
 //! | [`compare`] | the times of clients that pass untouched beside those that Longhaul serves |
 //!
-//! The texts for a terminal stand beside the values, in [columns](table).
+//! The texts for a terminal stand beside the values, in [columns](table()).
 //!
 //! Nothing here starts a process or writes a file.
 
@@ -27,14 +27,16 @@ mod open_files;
 pub mod report;
 mod scrape;
 pub mod status;
-pub mod table;
+mod table;
 mod unix_http;
 pub mod why;
 
+pub(crate) use endpoint::serves;
 pub use {
-    disk::{free_disk, whole_disk},
-    endpoint::{Endpoint, agent, serves},
+    disk::Disk,
+    endpoint::Endpoint,
     open_files::OpenFiles,
-    scrape::{Scrape, joined},
-    unix_http::{NoPage, TIMEOUT},
+    scrape::Scrape,
+    table::{rows, table},
+    unix_http::NoPage,
 };

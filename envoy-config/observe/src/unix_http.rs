@@ -15,7 +15,7 @@ use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport};
 
 /// The time that a program on this machine has for a response, over TCP as well.
-pub const TIMEOUT: Duration = Duration::from_secs(2);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(2);
 /// The host in the requests. Neither Envoy nor CoreDNS looks at it.
 const ORIGIN: &str = "http://localhost";
 /// The longest page, in bytes. Envoy's statistics of a large box have a few megabytes.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use image_variants::key::client_url;
 use longhaul_config::HostName;
-use longhaul_observe::table::table;
+use longhaul_observe::table;
 use longhaul_render::objects_folder;
 use object_rules::groups::Groups;
 use object_store::{Kind, Options, Store};

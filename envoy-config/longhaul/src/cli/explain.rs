@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_config::Settings;
 use longhaul_derive::{HostFacts, derive};
-use longhaul_observe::table::table;
+use longhaul_observe::table;
 use serde::Serialize;
 use url::Url;
 

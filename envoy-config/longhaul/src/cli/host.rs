@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_config::{DeviceName, Intercept, Listen};
 use longhaul_derive::{HostFacts, derive};
-use longhaul_observe::report::{host_report, true_addresses_of_service};
+use longhaul_observe::report::{HostReport, true_addresses_of_service};
 use longhaul_render::host::{Machine, Plan, counted, dhcp_options, plan, script, wide_device};
 
 use super::{FAILED, Outcome, fail, load_or_refuse, print};
@@ -77,7 +77,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     let ports = counted(&loaded.settings);
     if arguments.what.watch {
         let path = arguments.report.clone();
-        let path = path.unwrap_or_else(|| host_report(clients));
+        let path = path.unwrap_or_else(|| HostReport::path(clients));
         let file = loaded.settings.file.clone();
         let sockets = arguments.true_addresses.clone().map_or_else(true_addresses_of_service, |socket| vec![socket]);
         Keeper::start(&loaded.settings, sockets);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use longhaul_config::HostName;
-use longhaul_observe::table::table;
+use longhaul_observe::table;
 use serde::Serialize;
 
 use super::{FAILED, Outcome, fail, file_or_running, host_name, load_or_refuse, print, printable};

@@ -288,14 +288,15 @@ fn read_all(log: &Path, arguments: &Log, output: &mut Output) -> Outcome {
 }
 
 fn read(path: &Path, follow: bool, output: &mut Output) -> Outcome {
-    let mut log = Follower::open(path).or_else(|error| fail(&error.to_string()))?;
+    let cannot = |error: io::Error| format!("cannot read the access log {}: {error}", path.display());
+    let mut log = Follower::open(path).or_else(|error| fail(&cannot(error)))?;
     let stopped = if follow { until_stopped()? } else { Arc::default() };
     loop {
         let mut outcome = Ok(());
         let done = log.read_new(|line| outcome = outcome.and_then(|()| take(output, line)));
         outcome?;
         if let Err(error) = done {
-            return fail(&error.to_string());
+            return fail(&cannot(error));
         }
         if !follow || stopped.load(Ordering::Relaxed) {
             return Ok(());

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use longhaul_config::units::parse_duration;
-use longhaul_observe::access_log::{files_since, since_text};
+
+use crate::log_files::{files_since, since_text};
 
 /// A time in the past.
 #[derive(Debug, Clone)]

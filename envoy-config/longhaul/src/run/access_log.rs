@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use longhaul_config::{AccessLog, Log, LogWish};
-use longhaul_observe::access_log::{rotated_files, rotated_path};
 use rustix::fs::OFlags;
 
 use super::log::Level;
 use super::say;
+use crate::log_files::{rotated_files, rotated_path};
 
 /// The name of the file in the folder for logs.
 const NAME: &str = "access.log";

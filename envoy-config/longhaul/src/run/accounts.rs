@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use longhaul_config::Settings;
-use longhaul_observe::bill::{Billed, GroupReport, Ledger, WhoHour, hour_name};
+use longhaul_observe::bill::{Billed, GroupReport, Ledger, WhoHour};
 
 use super::log::Level;
 use super::publisher::now;
@@ -114,7 +114,7 @@ impl Accounts {
         }
         let present = present.filter(|hour| hour.has(at_s));
         self.hour.insert(present.unwrap_or_else(|| {
-            WhoHour::at(at_s, &fs::read_to_string(self.who.join(hour_name(at_s))).unwrap_or_default())
+            WhoHour::at(at_s, &fs::read_to_string(self.who.join(WhoHour::name_at(at_s))).unwrap_or_default())
         }))
     }
 
@@ -122,7 +122,7 @@ impl Accounts {
     fn forget(&self, settings: &Settings) -> io::Result<()> {
         let oldest = SystemTime::now().checked_sub(settings.log.keep).unwrap_or(SystemTime::UNIX_EPOCH);
         let oldest = oldest.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
-        let oldest = hour_name(oldest);
+        let oldest = WhoHour::name_at(oldest);
         for entry in fs::read_dir(&self.who)?.flatten() {
             let path = entry.path();
             let is_one = path.extension().is_some_and(|end| end == "jsonl");

@@ -4,14 +4,13 @@
 //! sends nothing. The sums of the last hour and of today outlive restarts in a file, as the accounts of groups do.
 
 use std::fs;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use longhaul_config::Settings;
-use longhaul_observe::measure::{Connection, Kernel, Watched};
+use longhaul_observe::measure::Kernel;
 use longhaul_observe::status::Status;
-use longhaul_observe::why::{CostReport, Hour, Measured, Moment, Sampler};
+use longhaul_observe::why::{CostReport, Measured, Meter};
 
 use super::locate::local_addresses;
 use super::log::Level;
@@ -28,11 +27,8 @@ const HEARD: u32 = 2;
 /// The figures of a run.
 pub(super) struct Costs {
     kept: PathBuf,
-    hour: Hour,
     start: Instant,
-    watched: Watched,
-    clients: Option<Watched>,
-    sampler: Sampler,
+    meter: Meter,
     kernel: Option<Kernel>,
     /// False if the kernel gives no figures. The reason has been said.
     hears: bool,
@@ -43,34 +39,19 @@ impl Costs {
     /// Begins without figures. The sums of earlier runs are in `kept`.
     pub(super) fn open(settings: &Settings, kept: &Path) -> Self {
         let kept = kept.join(HOUR);
-        Self {
-            hour: fs::read(&kept).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default(),
-            kept,
-            start: Instant::now(),
-            watched: Watched::of(settings),
-            clients: Watched::clients_of(settings),
-            sampler: Sampler::new(settings.role.is_alone()),
-            kernel: None,
-            hears: true,
-            states: 0,
-        }
+        let meter = Meter::of(settings, fs::read(&kept).ok().as_deref());
+        Self { kept, start: Instant::now(), meter, kernel: None, hears: true, states: 0 }
     }
 
-    /// Measures as changed settings say from now on. The last minute counts no more if its connections are others.
+    /// Measures as changed settings say from now on.
     pub(super) fn follow(&mut self, settings: &Settings) {
-        let (watched, clients) = (Watched::of(settings), Watched::clients_of(settings));
-        if (&watched, &clients) != (&self.watched, &self.clients) {
-            self.sampler = Sampler::new(settings.role.is_alone());
-            (self.watched, self.clients) = (watched, clients);
-        }
+        self.meter.follow(settings);
     }
 
     /// Adds a state at `now`, in seconds since 1970. Returns a report from time to time.
     pub(super) fn add(&mut self, now: u64, status: &Status) -> Option<CostReport> {
-        let at = self.start.elapsed();
         if let Some(reading) = status.reading() {
-            self.hour.add(now, &reading);
-            self.sampler.read(at, reading);
+            self.meter.add(now, self.start.elapsed(), reading);
         }
         self.states += 1;
         if self.states.is_multiple_of(HEARD) {
@@ -80,14 +61,14 @@ impl Costs {
         if self.states % STATES != 1 {
             return None;
         }
-        self.save();
-        let measured = self.sampler.measured();
-        Some(CostReport { measured, hour: self.hour.minutes().to_vec(), today: self.hour.today() })
+        // A full disk costs the last hour after a restart.
+        let _ = replaced_file::replace(&self.kept, &self.meter.sums(), 0o600);
+        Some(self.meter.report())
     }
 
     /// Returns the figures of the last minute.
     pub(super) fn measured(&self) -> Measured {
-        self.sampler.measured()
+        self.meter.measured()
     }
 
     fn hear(&mut self) {
@@ -103,27 +84,12 @@ impl Costs {
             Err(error) => Err(error),
         };
         match connections {
-            Ok(connections) => self.heard(&connections, &local_addresses()),
+            Ok(connections) => self.meter.hear(self.start.elapsed(), &connections, &local_addresses()),
             Err(error) => {
                 self.hears = false;
                 let words = "`longhaul status --why` knows neither the link nor clients: the kernel gives no figures";
                 say(Level::Info, &format!("{words}: {error}"));
             }
-        }
-    }
-
-    fn heard(&mut self, connections: &[Connection], local: &[IpAddr]) {
-        let of = |watched: &Watched| -> Vec<Connection> {
-            connections.iter().filter(|one| watched.includes(&one.id, local)).copied().collect()
-        };
-        let (link, clients) = (of(&self.watched), self.clients.as_ref().map(of).unwrap_or_default());
-        self.sampler.hear(self.start.elapsed(), Moment { link: &link, clients: &clients });
-    }
-
-    /// Writes the sums. A full disk costs the last hour after a restart.
-    fn save(&self) {
-        if let Ok(text) = serde_json::to_vec(&self.hour) {
-            let _ = replaced_file::replace(&self.kept, &text, 0o600);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use longhaul_config::units::Bytes;
-use longhaul_observe::{free_disk, whole_disk};
+use longhaul_observe::Disk;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
@@ -34,13 +34,13 @@ pub(super) fn refusal(folder: &Path, size: Bytes) -> Option<RunError> {
 /// Returns the size of the disk that `folder` is on, or the nearest folder above it that exists.
 pub(super) fn of_disk(folder: &Path) -> io::Result<Bytes> {
     let existing = folder.ancestors().find(|path| path.exists()).ok_or(io::ErrorKind::NotFound)?;
-    whole_disk(existing).map(Bytes)
+    Disk::of(existing).map(|disk| Bytes(disk.whole))
 }
 
 /// Returns the bytes to which a cache in `folder` can grow. They are the free bytes of the disk of `existing`, and those
 /// that the cache already uses.
 fn for_cache(existing: &Path, folder: &Path) -> io::Result<u64> {
-    Ok(free_disk(existing)?.saturating_add(used(folder)))
+    Ok(Disk::of(existing)?.free.saturating_add(used(folder)))
 }
 
 /// Returns the bytes of the files below `folder`. A file that disappears meanwhile counts as empty.

@@ -9,7 +9,7 @@ use longhaul_config::{Settings, WhenDown};
 use longhaul_observe::Endpoint;
 
 use super::log::Level;
-use super::probe::{envoy_serves, is_ready, link_is_up};
+use super::probe::{is_ready, link_is_up};
 use super::say;
 use crate::web::{HostPolicy, Resource, Server, Site};
 
@@ -87,7 +87,7 @@ fn liveness(vitals: &Vitals) -> Result<(), NotReady> {
 fn page(vitals: &Vitals, path: &str) -> Option<Resource> {
     let outcome = match path {
         "/ready" => {
-            readiness(vitals, envoy_serves, is_ready, |admin| link_is_up(admin, WhenDown::Error) != Some(false))
+            readiness(vitals, Endpoint::serves, is_ready, |admin| link_is_up(admin, WhenDown::Error) != Some(false))
         }
         "/live" => liveness(vitals),
         _ => return None,

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use longhaul_observe::history::{Came, Configuration, FOLDER, History, MAX_BYTES};
+use longhaul_observe::history::{Came, Configuration, History};
 use longhaul_observe::report::{ProblemKind, ProblemRecord};
 
 use super::log::Level;
@@ -37,7 +37,7 @@ pub(super) struct InForce<'r> {
 impl Recorder {
     /// Makes the folder below `kept`, which is for this user alone.
     pub(super) fn open(kept: &Path) -> Self {
-        let folder = kept.join(FOLDER);
+        let folder = kept.join(History::FOLDER);
         // A full disk costs the history, and no run.
         let _ = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
         Self { folder, present: None }
@@ -115,8 +115,8 @@ impl Recorder {
     fn write(&self) -> io::Result<()> {
         let Some(present) = &self.present else { return Ok(()) };
         let record = serde_json::to_vec(present)?;
-        if u64::try_from(record.len()).unwrap_or(u64::MAX) > MAX_BYTES {
-            return Err(io::Error::other(format!("the configuration has more than {MAX_BYTES} bytes")));
+        if u64::try_from(record.len()).unwrap_or(u64::MAX) > History::MAX_BYTES {
+            return Err(io::Error::other(format!("the configuration has more than {} bytes", History::MAX_BYTES)));
         }
         replaced_file::replace(&History::path(&self.folder, present.number), &record, 0o600)
     }
@@ -157,7 +157,7 @@ mod tests {
         }
 
         fn history(&self) -> Vec<Configuration> {
-            History::read(&self.folder.path().join(FOLDER)).unwrap().configurations
+            History::read(&self.folder.path().join(History::FOLDER)).unwrap().configurations
         }
     }
 
@@ -190,9 +190,9 @@ mod tests {
             one.begin(number, &format!("text {number}"), "0.1.0", false);
         }
         let history = one.history();
-        assert_eq!((history.len(), history[0].number), (longhaul_observe::history::KEPT, 60));
+        assert_eq!((history.len(), history[0].number), (50, 60));
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        let folder = one.folder.path().join(FOLDER);
+        let folder = one.folder.path().join(History::FOLDER);
         assert_eq!((mode(&folder), mode(&History::path(&folder, 60))), (0o700, 0o600));
     }
 

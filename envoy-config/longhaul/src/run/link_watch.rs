@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use longhaul_config::Settings;
-use longhaul_observe::measure::{Misfit, Noticed, Passive};
+use longhaul_observe::measure::{Noticed, Passive};
 
 use super::events::Event;
 use super::locate::local_addresses;
@@ -40,9 +40,9 @@ impl LinkWatch {
                         break;
                     }
                 };
-                if let Some(misfit) = news(logged.as_ref(), &noticed) {
-                    say(Level::Warning, &misfit.to_string());
-                    logged = Some(misfit.clone());
+                if let Some(news) = noticed.news(logged.as_ref()) {
+                    say(Level::Warning, &news);
+                    logged = Some(noticed.clone());
                 }
                 if noticed != last && events.send(Event::Link(noticed.clone())).is_err() {
                     break;
@@ -63,9 +63,4 @@ impl LinkWatch {
     pub(super) fn follow(&self, settings: &Settings) {
         let _ = self.settings.send(settings.clone());
     }
-}
-
-/// Returns a difference that is not the one that was logged. A link near the limit of a difference is logged once.
-fn news<'a>(logged: Option<&Misfit>, noticed: &'a Noticed) -> Option<&'a Misfit> {
-    noticed.misfit.as_ref().filter(|misfit| !logged.is_some_and(|logged| logged.is_like(misfit)))
 }

@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_config::Settings;
 use longhaul_observe::bill::{GroupReport, QuotaReport};
-use longhaul_observe::report::{LinkState, ProblemKind, link_states};
-use longhaul_observe::{Endpoint, OpenFiles, joined};
+use longhaul_observe::report::{HostReport, LinkState, ProblemKind};
+use longhaul_observe::{Endpoint, OpenFiles};
 
+use super::joined_pages::joined;
 use super::log::Level;
 use super::page_server::PageServer;
 use super::ports::ListenSocket;
@@ -113,7 +114,7 @@ fn exposition(admin: &Endpoint, dns: &Endpoint, objects: Option<&Endpoint>, fact
         own += &gauge("open_files_limit", "process", "The most that it may have open.", [("envoy", files.limit)]);
     }
     own += &of_groups(&facts.groups);
-    own += &of_links(&facts.links_of.as_deref().map(|file| link_states(file, now())).unwrap_or_default());
+    own += &of_links(&facts.links_of.as_deref().map(|file| HostReport::links(file, now())).unwrap_or_default());
     joined(programs.iter().filter_map(|(_, page)| page.as_deref()).chain([own.as_str()]))
 }
 

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::time::Duration;
 
 use longhaul_config::WhenDown;
-use longhaul_observe::{Endpoint, TIMEOUT, agent, serves};
+use longhaul_observe::Endpoint;
+
+/// The time that a program on this machine has to accept a connection.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Returns true if `http://socket/ready` returns 200, as CoreDNS's `ready` plugin does.
 pub(super) fn is_ready(socket: SocketAddr) -> bool {
-    agent().get(format!("http://{socket}/ready")).call().is_ok_and(|answer| answer.status() == 200)
+    Endpoint::Tcp(socket).page("/ready").is_ok()
 }
 
 /// Returns true if a program on this machine accepts connections at `socket`.
@@ -18,7 +22,7 @@ pub(super) fn accepts(socket: SocketAddr) -> bool {
         IpAddr::V6(any) if any.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
         address => address,
     };
-    TcpStream::connect_timeout(&SocketAddr::new(address, socket.port()), TIMEOUT).is_ok()
+    TcpStream::connect_timeout(&SocketAddr::new(address, socket.port()), PATIENCE).is_ok()
 }
 
 /// Returns the restart epoch of the Envoy that responds at `admin`, if that Envoy serves. During a takeover both
@@ -28,12 +32,6 @@ pub(super) fn live_epoch(admin: &Endpoint) -> Option<u32> {
     let info: serde_json::Value = serde_json::from_str(&text).ok()?;
     let epoch = info.pointer("/command_line_options/restart_epoch")?.as_u64()?;
     (info.get("state")? == "LIVE").then_some(u32::try_from(epoch).ok()?)
-}
-
-/// Returns true if Envoy responds at `admin` and serves.
-pub(super) fn envoy_serves(admin: &Endpoint) -> bool {
-    let info = admin.page("/server_info").ok().and_then(|text| serde_json::from_str(&text).ok());
-    info.is_some_and(|info: serde_json::Value| serves(&info))
 }
 
 /// Returns Envoy's counters and gauges whose names match the regular expression `filter`, a line each: `NAME: VALUE`.

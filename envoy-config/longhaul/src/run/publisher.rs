@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use longhaul_observe::report::{REPORT, RunReport};
+use longhaul_observe::report::RunReport;
 
 use crate::replaced_file;
 
@@ -21,7 +21,7 @@ pub(super) struct Publisher {
 
 impl Publisher {
     pub(super) fn new(folder: &Path) -> Self {
-        Self { path: folder.join(REPORT), last: LastReport::default() }
+        Self { path: folder.join(RunReport::FILE), last: LastReport::default() }
     }
 
     /// Returns the last report, as it will be at any later time.

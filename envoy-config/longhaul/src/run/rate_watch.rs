@@ -10,11 +10,10 @@ use std::time::{Duration, Instant};
 
 use longhaul_config::{Role, Settings};
 use longhaul_derive::Derived;
-use longhaul_observe::measure::{Carried, Kernel};
+use longhaul_observe::measure::{Carried, Kernel, PairEnd};
 
 use super::events::Event;
 use super::log::Level;
-use super::pair_end::PairEnd;
 use super::say;
 
 /// The pause between two readings.

@@ -11,12 +11,11 @@ use std::time::{Duration, Instant};
 
 use longhaul_config::Settings;
 use longhaul_observe::Endpoint;
-use longhaul_observe::measure::{BlackHole, Checks, Kernel, Listening, Silent};
+use longhaul_observe::measure::{BlackHole, Checks, Kernel, Listening, PairEnd, Silent};
 use longhaul_observe::report::Silence;
 
 use super::events::Event;
 use super::log::Level;
-use super::pair_end::PairEnd;
 use super::probe::stats;
 use super::publisher::now;
 use super::say;

@@ -5,16 +5,6 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A log cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot read the access log {}: {error}", path.display())]
-pub struct LogError {
-    /// The file.
-    pub path: PathBuf,
-    /// The system's reason.
-    pub error: io::Error,
-}
-
 /// A log file and the place in it up to which it was read. A rotated or truncated file is read from its beginning.
 #[derive(Debug)]
 pub struct Follower {
@@ -29,22 +19,21 @@ impl Follower {
     ///
     /// # Errors
     /// The file cannot be opened.
-    pub fn open(path: &Path) -> Result<Self, LogError> {
-        let file = File::open(path).map_err(|error| LogError { path: path.to_owned(), error })?;
-        Ok(Self { path: path.to_owned(), file, begun: Vec::new() })
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), file: File::open(path)?, begun: Vec::new() })
     }
 
     /// Calls `each` with every line that is new and complete.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn read_new(&mut self, mut each: impl FnMut(&str)) -> Result<(), LogError> {
-        self.read_rest(&mut each).map_err(|error| LogError { path: self.path.clone(), error })?;
+    pub fn read_new(&mut self, mut each: impl FnMut(&str)) -> io::Result<()> {
+        self.read_rest(&mut each)?;
         // The old file of a rotation is read to its end first.
         if let Some(file) = self.replacement() {
             self.file = file;
             self.begun.clear();
-            self.read_rest(&mut each).map_err(|error| LogError { path: self.path.clone(), error })?;
+            self.read_rest(&mut each)?;
         }
         Ok(())
     }

@@ -7,14 +7,12 @@ mod follow;
 mod joined;
 mod output;
 mod request;
-mod rotated;
 mod summary;
 mod who;
 mod words;
 
 pub use {
-    follow::{Follower, LogError},
+    follow::Follower,
     output::{Choice, Output},
-    rotated::{files_since, rotated_files, rotated_path, since_text},
 };
 pub(crate) use {request::counts, words::bytes as bytes_in_words};

@@ -21,7 +21,7 @@ pub struct Choice {
     pub left: bool,
     /// Only requests for this name and names below it.
     pub site: Option<String>,
-    /// Only lines of this time or later, as [`since_text`](super::rotated::since_text) has it.
+    /// Only lines of this time or later, in RFC 3339 in UTC, to the millisecond.
     pub since: Option<String>,
     /// Sums by client instead of requests.
     pub who: bool,

@@ -20,5 +20,5 @@ pub use {
     account::{GroupReport, QuotaReport, Sum},
     billed::Billed,
     ledger::{Ledger, Moved},
-    who::{WhoHour, WhoSums, hour_name},
+    who::{WhoHour, WhoSums},
 };

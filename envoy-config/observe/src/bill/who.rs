@@ -67,7 +67,16 @@ impl WhoHour {
     /// Returns the name of its file.
     #[must_use]
     pub fn name(&self) -> String {
-        hour_name(self.begin_s)
+        Self::name_at(self.begin_s)
+    }
+
+    /// Returns the name of the file of the hour of a time in seconds since 1970, such as `2026-11-22T19.jsonl`. Names sort
+    /// by time.
+    #[must_use]
+    pub fn name_at(at_s: u64) -> String {
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(at_s);
+        let text = humantime::format_rfc3339_seconds(time).to_string();
+        format!("{}.jsonl", text.get(..13).unwrap_or(&text))
     }
 
     /// Returns the content of its file.
@@ -82,14 +91,6 @@ impl WhoHour {
         }
         Ok(text)
     }
-}
-
-/// Returns the name of the file of an hour in seconds since 1970, such as `2026-11-22T19.jsonl`. Names sort by time.
-#[must_use]
-pub fn hour_name(at_s: u64) -> String {
-    let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(at_s);
-    let text = humantime::format_rfc3339_seconds(time).to_string();
-    format!("{}.jsonl", text.get(..13).unwrap_or(&text))
 }
 
 fn lines(text: &str) -> impl Iterator<Item = Line> {

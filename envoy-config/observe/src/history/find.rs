@@ -4,7 +4,6 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::FOLDER;
 use super::list::History;
 use crate::report::{SERVICE_FILE, SERVICE_FOLDER, own_state_folders};
 
@@ -54,7 +53,7 @@ pub fn find(config: Option<&Path>, state: Option<&Path>) -> Result<Found, NoHist
     let mut refused = None;
     let mut found: Vec<Found> = Vec::new();
     for state in folders {
-        let folder = state.join("kept").join(FOLDER);
+        let folder = state.join("kept").join(History::FOLDER);
         match History::read(&folder) {
             Ok(history) => found.extend(of(history, folder, &state, config)),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -115,7 +114,7 @@ mod tests {
     fn a_history_is_found_by_its_state_folder_and_not_under_the_name_of_another_file() {
         let state = tempfile::tempdir().unwrap();
         assert!(matches!(find(None, Some(state.path())), Err(NoHistory::None)));
-        let folder = state.path().join("kept").join(FOLDER);
+        let folder = state.path().join("kept").join(History::FOLDER);
         fs::create_dir_all(&folder).unwrap();
         let one = configuration(1, "a");
         fs::write(History::path(&folder, 1), serde_json::to_vec(&one).unwrap()).unwrap();

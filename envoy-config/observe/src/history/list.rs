@@ -8,7 +8,6 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde_json::json;
 
 use super::configuration::{Came, Configuration};
-use super::{KEPT, MAX_BYTES};
 use crate::table::table;
 
 /// The digits of a hash that a person compares.
@@ -22,6 +21,13 @@ pub struct History {
 }
 
 impl History {
+    /// The name of the folder, in the folder `kept` of the state folder.
+    pub const FOLDER: &str = "history";
+    /// The longest record that is read or written, in bytes. A longer configuration is not kept.
+    pub const MAX_BYTES: u64 = 1 << 20;
+    /// The configurations that are kept. Junos keeps as many.
+    const KEPT: usize = 50;
+
     /// Reads the records in `folder`. One that cannot be read as such is skipped.
     ///
     /// # Errors
@@ -30,7 +36,8 @@ impl History {
         let mut configurations: Vec<Configuration> = Vec::new();
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
-            let is_record = fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= MAX_BYTES);
+            let is_record =
+                fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= Self::MAX_BYTES);
             if is_record && path.extension().is_some_and(|end| end == "json") {
                 configurations.extend(serde_json::from_slice::<Configuration>(&fs::read(&path)?).ok());
             }
@@ -48,7 +55,7 @@ impl History {
     /// Returns the numbers that are too old to be kept.
     #[must_use]
     pub fn outdated(&self) -> Vec<u32> {
-        self.configurations.iter().skip(KEPT).map(|one| one.number).collect()
+        self.configurations.iter().skip(Self::KEPT).map(|one| one.number).collect()
     }
 
     /// Returns the configuration `number`.
@@ -170,7 +177,7 @@ mod tests {
         assert_eq!(read, history());
         assert_eq!((read.get(3).map(|one| one.text.as_str()), read.get(9)), (Some("a"), None));
         assert_eq!(read.outdated(), Vec::<u32>::new());
-        let many = History { configurations: vec![configuration(7, "a"); KEPT + 2] };
+        let many = History { configurations: vec![configuration(7, "a"); History::KEPT + 2] };
         assert_eq!(many.outdated(), [7, 7]);
     }
 }

@@ -13,10 +13,3 @@ pub use {
     find::{Found, NoHistory, find},
     list::History,
 };
-
-/// The name of the folder, in the folder `kept` of the state folder.
-pub const FOLDER: &str = "history";
-/// The configurations that are kept. Junos keeps as many.
-pub const KEPT: usize = 50;
-/// The longest record that is read or written, in bytes. A longer configuration is not kept.
-pub const MAX_BYTES: u64 = 1 << 20;

@@ -146,7 +146,7 @@ impl Kernel {
     ///
     /// # Errors
     /// The kernel refuses the request.
-    pub fn connections_from(&self, port: u16) -> io::Result<Vec<Connection>> {
+    pub(crate) fn connections_from(&self, port: u16) -> io::Result<Vec<Connection>> {
         self.dump(port, 0, &StateFlags::ESTABLISHED)
     }
 

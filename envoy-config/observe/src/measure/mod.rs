@@ -11,6 +11,7 @@ mod black_hole;
 mod carried;
 mod estimate;
 mod kernel;
+mod pair_end;
 mod passive;
 mod proposal;
 mod silence;
@@ -21,10 +22,11 @@ pub use {
     black_hole::BlackHole,
     carried::Carried,
     kernel::{Connection, ConnectionId, Kernel},
-    passive::{Misfit, Noticed, Passive},
+    pair_end::PairEnd,
+    passive::{Noticed, Passive},
     silence::{Checks, Listening, Silent},
-    watched::Watched,
 };
+pub(crate) use {passive::Misfit, watched::Watched};
 
 #[cfg(test)]
 pub(crate) use estimate::tests::connection as tests_connection;

@@ -77,12 +77,23 @@ pub struct Noticed {
     /// The key of that rate below `link`.
     pub direction: String,
     /// The difference, if there is one.
-    pub misfit: Option<Misfit>,
+    pub(crate) misfit: Option<Misfit>,
+}
+
+impl Noticed {
+    /// Returns the difference in words, unless `logged` has one that is like it. A link near the limit of a difference is
+    /// logged once.
+    #[must_use]
+    pub fn news(&self, logged: Option<&Self>) -> Option<String> {
+        let known = logged.and_then(|logged| logged.misfit.as_ref());
+        let news = self.misfit.as_ref().filter(|misfit| !known.is_some_and(|known| known.is_like(misfit)))?;
+        Some(news.to_string())
+    }
 }
 
 /// A configured link that is off by half or more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Misfit {
+pub(crate) struct Misfit {
     /// The values that differ, at least one.
     pub(crate) values: Vec<Differing>,
     /// The line for the configuration that fits.
@@ -104,8 +115,7 @@ pub(crate) struct Differing {
 
 impl Misfit {
     /// Returns true if the same values differ in the same direction.
-    #[must_use]
-    pub fn is_like(&self, other: &Self) -> bool {
+    fn is_like(&self, other: &Self) -> bool {
         let kinds = |misfit: &Self| misfit.values.iter().map(|one| (one.key.clone(), one.off)).collect::<Vec<_>>();
         kinds(self) == kinds(other)
     }

@@ -12,7 +12,7 @@ const WEB_PORTS: [u16; 2] = [80, 443];
 
 /// The connections that cross the link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Watched {
+pub(crate) enum Watched {
     /// Those that come in at these ports.
     From(BTreeSet<u16>),
     /// Those that this box opens to one of these ports, at the address beside it if that is known.
@@ -21,7 +21,7 @@ pub enum Watched {
 
 impl Watched {
     /// Returns the choice for `settings`: clients' connections of a single box, or those of a pair's ends.
-    pub fn of(settings: &Settings) -> Self {
+    pub(crate) fn of(settings: &Settings) -> Self {
         match &settings.role {
             Role::Edge => Self::at_listeners(settings),
             Role::Ground(ground) => Self::From(BTreeSet::from([ground.listen.port()])),
@@ -40,7 +40,7 @@ impl Watched {
 
     /// Returns the connections of a remote's clients, which do not cross the link. None at other boxes.
     #[must_use]
-    pub fn clients_of(settings: &Settings) -> Option<Self> {
+    pub(crate) fn clients_of(settings: &Settings) -> Option<Self> {
         let Role::Remote(_) = &settings.role else { return None };
         Some(Self::at_listeners(settings))
     }
@@ -63,7 +63,7 @@ impl Watched {
 
     /// Returns true if the connection crosses the link. Connections within this host do not: `local` holds its
     /// addresses.
-    pub fn includes(&self, id: &ConnectionId, local: &[IpAddr]) -> bool {
+    pub(crate) fn includes(&self, id: &ConnectionId, local: &[IpAddr]) -> bool {
         let remote = id.remote.ip();
         if remote.is_loopback() || local.contains(&remote) {
             return false;
@@ -76,7 +76,7 @@ impl Watched {
 
     /// Returns true if this box opens connections to `remote` that cross the link.
     #[must_use]
-    pub fn leads_to(&self, remote: SocketAddr) -> bool {
+    pub(crate) fn leads_to(&self, remote: SocketAddr) -> bool {
         let Self::To(ends) = self else { return false };
         let is_at = |(address, port): &(Option<IpAddr>, u16)| {
             remote.port() == *port && address.is_none_or(|address| address == remote.ip())

@@ -113,20 +113,22 @@ impl HostFault {
     }
 }
 
-/// Returns the default path of the report on the rules for this interface.
-pub fn host_report(clients: &str) -> PathBuf {
-    Path::new(HOST_REPORTS).join(clients).join(REPORT)
-}
+impl HostReport {
+    /// Returns the default path of the report on the rules for the interface `clients`.
+    pub fn path(clients: &str) -> PathBuf {
+        Path::new(HOST_REPORTS).join(clients).join(REPORT)
+    }
 
-/// Returns the present faults of all rules for the configuration `file`, with the interface to the clients.
-pub(crate) fn host_faults(file: &Path, now: u64) -> Vec<(String, HostFault)> {
-    faults_below(Path::new(HOST_REPORTS), file, now)
-}
+    /// Returns the present faults of all rules for the configuration `file`, with the interface to the clients.
+    pub(crate) fn faults(file: &Path, now: u64) -> Vec<(String, HostFault)> {
+        faults_below(Path::new(HOST_REPORTS), file, now)
+    }
 
-/// Returns the present state of the links of the configuration `file`. Empty with one link, or without a watch.
-pub fn link_states(file: &Path, now: u64) -> Vec<LinkState> {
-    let reports = reports_below(Path::new(HOST_REPORTS), file, now);
-    reports.into_iter().find(|report| !report.links.is_empty()).map(|report| report.links).unwrap_or_default()
+    /// Returns the present state of the links of the configuration `file`. Empty with one link, or without a watch.
+    pub fn links(file: &Path, now: u64) -> Vec<LinkState> {
+        let reports = reports_below(Path::new(HOST_REPORTS), file, now);
+        reports.into_iter().find(|report| !report.links.is_empty()).map(|report| report.links).unwrap_or_default()
+    }
 }
 
 fn faults_below(folder: &Path, file: &Path, now: u64) -> Vec<(String, HostFault)> {

@@ -21,13 +21,11 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use folders::{SERVICE_FILE, SERVICE_FOLDER, own_state_folders};
 use folders::{SERVICE_SPARE_FOLDER, folders_of_runs};
-pub(crate) use host::host_faults;
-pub use host::link_states;
 pub(crate) use set_up::{CacheReport, CertificateReport, LinkReport};
 pub use {
     dns::{DnsReport, ResolverReport},
     folders::{default_folder, true_addresses_of_service},
-    host::{HostFault, HostReport, LinkState, host_report},
+    host::{HostFault, HostReport, LinkState},
     pages::{PageLoad, PageReport},
     pair::{GroundReport, PairReport, Silence},
     problems::{ProblemKind, ProblemRecord},
@@ -40,8 +38,6 @@ use crate::endpoint::Endpoint;
 use crate::measure::Noticed;
 use crate::why::CostReport;
 
-/// Name of the file in the state folder.
-pub const REPORT: &str = "run.json";
 /// The longest report that is read, in bytes. The message of a refusal is its longest part.
 const MAX_REPORT_BYTES: u64 = 1 << 20;
 
@@ -129,6 +125,11 @@ pub struct RunReport {
     /// The program that caches objects. None: the configuration does not have it.
     #[serde(default)]
     pub objects: Option<ChildReport>,
+}
+
+impl RunReport {
+    /// The name of the file in the state folder.
+    pub const FILE: &str = "run.json";
 }
 
 /// A change that was refused.
@@ -275,7 +276,7 @@ fn the_only_one() -> Result<RunReport, NoRun> {
 
 /// Returns the report in `folder`. None if its process does not run any more, or if another user wrote it.
 fn read(folder: &Path) -> Result<Option<RunReport>, NoRun> {
-    let path = folder.join(REPORT);
+    let path = folder.join(RunReport::FILE);
     let (text, owner) = match read_file(&path) {
         Ok(found) => found,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

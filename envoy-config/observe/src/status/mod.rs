@@ -29,20 +29,20 @@ use crate::compare::Compared;
 use crate::endpoint::page_at;
 use crate::measure::Noticed;
 use crate::report::{
-    CacheFault, CacheReport, CertificateReport, ChildReport, LinkReport, LinkState, PageReport, PairReport,
-    ProblemRecord, Refusal, ResolverReport, RunReport, Sockets, host_faults, link_states,
+    CacheFault, CacheReport, CertificateReport, ChildReport, HostReport, LinkReport, LinkState, PageReport, PairReport,
+    ProblemRecord, Refusal, ResolverReport, RunReport, Sockets,
 };
 use crate::scrape::Scrape;
 use crate::unix_http::NoPage;
 use crate::why::{Minute, Reading, Saved, Today, Verdict, Way, Why, explain};
-use crate::{Endpoint, OpenFiles, free_disk, serves};
+use crate::{Disk, Endpoint, OpenFiles, serves};
 use dns::DnsCounts;
 use longhaul_config::units::Bytes;
 use longhaul_config::{AccessLog, Validity};
 pub use page::{PageFile, StatusPage};
 use pair::PairStatus;
 use parents::ParentStatus;
-pub use past::PastProblem;
+use past::PastProblem;
 use path::Stop;
 use problem::Machine;
 use problem::{Problem, Warning};
@@ -212,11 +212,11 @@ pub fn gather(run: RunReport) -> Status {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let machine = Machine {
         now_s: i64::try_from(now).unwrap_or(i64::MAX),
-        host_faults: host_faults(&run.file, now),
+        host_faults: HostReport::faults(&run.file, now),
         missing_addresses: run.set_up.proxy_addresses.iter().copied().filter(|at| is_missing(*at)).collect(),
-        log_free: log_folder(&run.access_log).and_then(|folder| free_disk(folder).ok()).map(Bytes),
+        log_free: log_folder(&run.access_log).and_then(|folder| Disk::of(folder).ok()).map(|disk| Bytes(disk.free)),
         cache_is_read_only: run.set_up.cache.as_ref().is_some_and(|cache| is_read_only(&cache.dir)),
-        cache_free: run.set_up.cache.as_ref().and_then(|cache| free_disk(&cache.dir).ok()).map(Bytes),
+        cache_free: run.set_up.cache.as_ref().and_then(|cache| Disk::of(&cache.dir).ok()).map(|disk| Bytes(disk.free)),
     };
     let lists_names = run.set_up.lists_names;
     let mut status = Status::of(run, now);
@@ -292,7 +292,7 @@ impl Status {
         let now_s = i64::try_from(now).unwrap_or(i64::MAX);
         let why = why(&run);
         let last_problems: Vec<_> = run.problems.into_iter().map(|one| PastProblem::of(one, now)).collect();
-        let links = link_states(&run.file, now);
+        let links = HostReport::links(&run.file, now);
         let sparks = sparks(&run.costs.hour, &last_problems, now);
         Self {
             problems: Vec::new(),

@@ -9,7 +9,7 @@ use crate::report::ProblemRecord;
 
 /// A problem that stands or ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PastProblem {
+pub(super) struct PastProblem {
     /// The record.
     #[serde(flatten)]
     pub record: ProblemRecord,
@@ -24,7 +24,7 @@ impl PastProblem {
 
     /// Returns it in one line: `2026-11-26T07:55:39Z, 52 s: ...`.
     #[must_use]
-    pub fn words(&self) -> String {
+    pub(super) fn words(&self) -> String {
         let Self { record, duration_s } = self;
         let so_far = if record.ended.is_none() { " so far" } else { "" };
         format!("{}, {}{so_far}: {}", utc(record.began), time(*duration_s), record.text)

@@ -23,7 +23,7 @@ type Cost = (u64, bool);
 
 /// Returns the parts of a new request's time, and the causes among them. None before there are figures.
 #[must_use]
-pub fn explain(measured: &Measured, way: &Way) -> Option<Why> {
+pub(crate) fn explain(measured: &Measured, way: &Way) -> Option<Why> {
     if measured.over_s == 0 {
         return None;
     }

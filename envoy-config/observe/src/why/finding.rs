@@ -7,7 +7,7 @@ use super::measured::Measured;
 /// A part of a request's way that takes time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub(crate) enum Cause {
     /// The round trip of the link is longer than `link.rtt`.
     RoundTrip,
     /// The link loses packets.
@@ -28,7 +28,7 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause, in the order of a request's way.
-    pub const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::ClientNetwork,
         Self::RoundTrip,
         Self::Loss,
@@ -42,7 +42,7 @@ impl Cause {
 
 /// The way of requests as it is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Way {
+pub(crate) struct Way {
     /// True for a box alone, whose clients are beyond the link.
     pub is_alone: bool,
     /// `link.rtt`, in microseconds.
@@ -69,7 +69,7 @@ impl Way {
 
 /// A part of a new request's time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Part {
+pub(crate) struct Part {
     /// The part.
     pub cause: Cause,
     /// Its name in a sentence.
@@ -91,7 +91,7 @@ pub struct Part {
 /// The result in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// Some parts take more than they should.
     Slow,
     /// No part does.
@@ -102,7 +102,7 @@ pub enum Verdict {
 
 /// The explanation of where the time of a new request goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Why {
+pub(crate) struct Why {
     /// The result in a word.
     pub verdict: Verdict,
     /// The same in a sentence.
@@ -115,7 +115,7 @@ pub struct Why {
 
 impl Why {
     /// Returns the parts that take more than they should, the longest first.
-    pub fn causes(&self) -> impl Iterator<Item = &Part> {
+    pub(crate) fn causes(&self) -> impl Iterator<Item = &Part> {
         self.parts.iter().filter(|part| part.is_cause)
     }
 }

@@ -11,7 +11,7 @@ const DAY_S: u64 = 86_400;
 
 /// The use of the link in a minute.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Minute {
+pub(crate) struct Minute {
     /// The minute, in minutes since 1970.
     pub at: u64,
     /// Bytes to clients.
@@ -22,7 +22,7 @@ pub struct Minute {
 
 /// The savings of a day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Today {
+pub(crate) struct Today {
     /// The day, in days since 1970.
     pub day: u64,
     /// The savings since midnight (UTC).
@@ -32,7 +32,7 @@ pub struct Today {
 
 /// Sums of the last hour and of today.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hour {
+pub(crate) struct Hour {
     minutes: Vec<Minute>,
     today: Today,
     /// The last reading. Another run may have another Envoy.
@@ -42,7 +42,7 @@ pub struct Hour {
 
 impl Hour {
     /// Adds a reading at `now`, in seconds since 1970. A clock that was set back begins a new hour.
-    pub fn add(&mut self, now: u64, reading: &Reading) {
+    pub(crate) fn add(&mut self, now: u64, reading: &Reading) {
         self.tend(now);
         let Some(before) = self.before.replace(reading.clone()) else { return };
         let saved = reading.saved.since(&before.saved);
@@ -69,13 +69,13 @@ impl Hour {
 
     /// Returns the minutes in which this box ran.
     #[must_use]
-    pub fn minutes(&self) -> &[Minute] {
+    pub(crate) fn minutes(&self) -> &[Minute] {
         &self.minutes
     }
 
     /// Returns the savings of today.
     #[must_use]
-    pub fn today(&self) -> Today {
+    pub(crate) fn today(&self) -> Today {
         self.today
     }
 }

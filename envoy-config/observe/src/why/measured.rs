@@ -6,7 +6,7 @@ use super::hour::{Minute, Today};
 
 /// A median time with the number of times behind it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Timed {
+pub(crate) struct Timed {
     /// The median, in microseconds.
     pub median_us: u64,
     /// The number of times.
@@ -15,7 +15,7 @@ pub struct Timed {
 
 /// The clients' way to the box, where it is not the link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClientFigures {
+pub(crate) struct ClientFigures {
     /// The clients with an open connection.
     pub seen: u64,
     /// Those of them whose own network is slow.
@@ -47,13 +47,13 @@ pub struct Measured {
     /// Bits per second from them.
     pub up_bps: u64,
     /// The time of the resolvers for a query.
-    pub lookups: Option<Timed>,
+    pub(crate) lookups: Option<Timed>,
     /// The time until a connection to an origin stands.
-    pub connects: Option<Timed>,
+    pub(crate) connects: Option<Timed>,
     /// The time of origins from a request to the first byte of its response, without the connection.
-    pub first_bytes: Option<Timed>,
+    pub(crate) first_bytes: Option<Timed>,
     /// The clients' own networks.
-    pub clients: ClientFigures,
+    pub(crate) clients: ClientFigures,
 }
 
 impl Measured {
@@ -87,7 +87,7 @@ pub struct CostReport {
     /// The figures of the last minute.
     pub measured: Measured,
     /// The use of the link by minutes. The last one is last.
-    pub hour: Vec<Minute>,
+    pub(crate) hour: Vec<Minute>,
     /// The savings of today.
-    pub today: Today,
+    pub(crate) today: Today,
 }

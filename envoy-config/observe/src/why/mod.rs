@@ -16,6 +16,7 @@
 //! | `finding` | the types of the result |
 //! | `causes` | the arithmetic: figures in, parts and causes out |
 //! | `words` | the evidence, the advice and the text |
+//! | `meter` | all of these for a run |
 //! | `hour` | the use of the link in the last hour, and the savings of today |
 
 mod causes;
@@ -23,6 +24,7 @@ mod finding;
 mod hour;
 mod limits;
 mod measured;
+mod meter;
 mod reading;
 mod sampler;
 #[cfg(test)]
@@ -32,11 +34,15 @@ mod words;
 #[cfg(test)]
 pub(crate) use reading::PASSED_THROUGH;
 pub(crate) use reading::passes_through;
-pub use {
+pub(crate) use {
     causes::explain,
-    finding::{Cause, Part, Verdict, Way, Why},
-    hour::{Hour, Minute, Today},
-    measured::{ClientFigures, CostReport, Measured, Timed},
-    reading::{Reading, Saved},
-    sampler::{Moment, Sampler},
+    finding::{Cause, Verdict, Way, Why},
+    hour::{Minute, Today},
+    measured::Timed,
+    reading::Saved,
+};
+pub use {
+    measured::{CostReport, Measured},
+    meter::Meter,
+    reading::Reading,
 };

@@ -25,7 +25,7 @@ pub(crate) fn passes_through(prefix: &str) -> bool {
 
 /// The savings of clients and of the link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Saved {
+pub(crate) struct Saved {
     /// Round trips over the link.
     pub round_trips: u64,
     /// Bytes on the link.
@@ -50,20 +50,20 @@ impl Saved {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
     /// Bytes over the link to clients.
-    pub down: u64,
+    pub(crate) down: u64,
     /// Bytes from them.
-    pub up: u64,
+    pub(crate) up: u64,
     /// Requests of clients, and their connections that pass unread.
-    pub requests: u64,
+    pub(crate) requests: u64,
     /// The time of resolvers for a query. A remote has none.
-    pub lookups: Histogram,
+    pub(crate) lookups: Histogram,
     /// The time until a connection to an origin stands.
-    pub connects: Histogram,
+    pub(crate) connects: Histogram,
     /// The time of origins from the request to the first byte of the response, without the connection. Pages over https
     /// pass unread, so it has none of them.
-    pub first_bytes: Histogram,
+    pub(crate) first_bytes: Histogram,
     /// The savings.
-    pub saved: Saved,
+    pub(crate) saved: Saved,
 }
 
 impl Reading {

@@ -21,7 +21,7 @@ const MOST: usize = 10_000;
 const LIVELY_MS: u32 = 5_000;
 /// The connections of one moment.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Moment<'c> {
+pub(crate) struct Moment<'c> {
     /// Those that cross the link.
     pub link: &'c [Connection],
     /// Those of clients, if they do not cross the link.
@@ -40,7 +40,7 @@ struct Heard {
 
 /// The last minute.
 #[derive(Debug, Default)]
-pub struct Sampler {
+pub(crate) struct Sampler {
     readings: VecDeque<(Duration, Reading)>,
     moments: VecDeque<(Duration, Heard)>,
     /// The shortest round trip to each other end, in microseconds, with the time at which it was seen last.
@@ -53,12 +53,12 @@ pub struct Sampler {
 impl Sampler {
     /// Begins without readings. At an edge, `clients_cross_the_link`.
     #[must_use]
-    pub fn new(clients_cross_the_link: bool) -> Self {
+    pub(crate) fn new(clients_cross_the_link: bool) -> Self {
         Self { clients_cross_the_link, ..Self::default() }
     }
 
     /// Adds the counters at the time `at` since the start.
-    pub fn read(&mut self, at: Duration, reading: Reading) {
+    pub(crate) fn read(&mut self, at: Duration, reading: Reading) {
         self.readings.push_back((at, reading));
         // One reading from before the window gives its beginning.
         while self.readings.get(1).is_some_and(|(then, _)| at.saturating_sub(*then) >= WINDOW) {
@@ -67,7 +67,7 @@ impl Sampler {
     }
 
     /// Adds the connections at the time `at` since the start.
-    pub fn hear(&mut self, at: Duration, moment: Moment<'_>) {
+    pub(crate) fn hear(&mut self, at: Duration, moment: Moment<'_>) {
         let crosses = |one: &&Connection| one.min_rtt_us.is_some_and(|rtt| rtt >= SHORTEST_RTT_US);
         let link: Vec<&Connection> = moment.link.iter().filter(crosses).collect();
         self.remember(at, &link);
@@ -113,7 +113,7 @@ impl Sampler {
 
     /// Returns the figures of the last minute. Without two readings, there are none.
     #[must_use]
-    pub fn measured(&self) -> Measured {
+    pub(crate) fn measured(&self) -> Measured {
         let (Some((from, first)), Some((to, last))) = (self.readings.front(), self.readings.back()) else {
             return Measured::default();
         };

@@ -124,7 +124,7 @@ pub(super) fn sentence(verdict: Verdict, parts: &[Part], all_us: u64) -> String 
 impl Why {
     /// Returns the explanation for a terminal. Its first line is the sentence.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let causes: String = self.causes().map(paragraph).collect();
         let rows: Vec<Vec<String>> = self
             .parts

@@ -5,7 +5,7 @@ use std::time::Duration;
 use longhaul_config::units::show_duration;
 use longhaul_config::{DnsMode, Settings};
 use longhaul_derive::{Derived, Failover, LinkPlan, LinkQueue, MultipathUse, Origin, Packets, Row, TargetKind};
-use longhaul_observe::table::table;
+use longhaul_observe::table;
 
 use super::lines::{encrypted, first_visits, images, listed, pair, parent, uses};
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use longhaul_config::diagnostic::{Problem, Report, Severity};
 use longhaul_config::{EngineWish, LoadError, Loaded, Settings, load_as};
 use longhaul_derive::{Derived, HostFacts, derive};
-use longhaul_observe::table::rows;
+use longhaul_observe::rows;
 
 use super::{ConfigFile, FAILED, Outcome, REFUSED, accepted, eprint_report, print};
 use crate::run::{Fact, Weight, engine_here, facts};

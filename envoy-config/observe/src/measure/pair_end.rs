@@ -3,12 +3,15 @@
 use std::io;
 
 use longhaul_config::{Link, Role, Settings};
-use longhaul_observe::measure::{Connection, Kernel, Watched};
+
+use super::kernel::{Connection, Kernel};
+use super::watched::Watched;
 
 /// The connections of a pair's end. An edge has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PairEnd {
-    pub(super) link: Link,
+pub struct PairEnd {
+    /// The link.
+    pub link: Link,
     connections: PairConnections,
 }
 
@@ -21,7 +24,8 @@ enum PairConnections {
 }
 
 impl PairEnd {
-    pub(super) fn of(settings: &Settings) -> Option<Self> {
+    /// Returns those of this box, which `settings` describe.
+    pub fn of(settings: &Settings) -> Option<Self> {
         let connections = match &settings.role {
             Role::Edge => return None,
             Role::Ground(ground) => PairConnections::From { port: ground.listen.port() },
@@ -36,7 +40,7 @@ impl PairEnd {
     }
 
     /// Reads the connections over the link.
-    pub(super) fn read(&self, kernel: &Kernel) -> io::Result<Vec<Connection>> {
+    pub fn read(&self, kernel: &Kernel) -> io::Result<Vec<Connection>> {
         match &self.connections {
             PairConnections::From { port } => kernel.connections_from(*port),
             PairConnections::To { watched, ports } => {
@@ -51,7 +55,7 @@ impl PairEnd {
     }
 
     /// Returns the TCP port of the ground.
-    pub(super) fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         match &self.connections {
             PairConnections::From { port } => *port,
             PairConnections::To { ports, .. } => ports.first().copied().unwrap_or(0),
@@ -59,7 +63,7 @@ impl PairEnd {
     }
 
     /// Returns true for the end that notices a silence.
-    pub(super) fn hears(&self) -> bool {
+    pub fn hears(&self) -> bool {
         matches!(self.connections, PairConnections::To { .. })
     }
 }

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 const STAMP: (usize, usize) = (8, 6);
 
 /// Returns the path to which `log` is rotated at `now`. Nothing has it.
-pub fn rotated_path(log: &Path, now: SystemTime) -> PathBuf {
+pub(crate) fn rotated_path(log: &Path, now: SystemTime) -> PathBuf {
     let digits: String = since_text(now).chars().filter(char::is_ascii_digit).take(STAMP.0 + STAMP.1).collect();
     let (day, time) = digits.split_at_checked(STAMP.0).unwrap_or((&digits, ""));
     let path = |more: String| with_suffix(log, &format!(".{day}-{time}{more}"));
@@ -26,7 +26,7 @@ pub fn rotated_path(log: &Path, now: SystemTime) -> PathBuf {
 
 /// Returns the rotated files of `log`, the oldest first. Other files of the folder are none of them, whatever their
 /// ending.
-pub fn rotated_files(log: &Path) -> Vec<PathBuf> {
+pub(crate) fn rotated_files(log: &Path) -> Vec<PathBuf> {
     let (Some(folder), Some(name)) = (log.parent(), log.file_name().and_then(|name| name.to_str())) else {
         return Vec::new();
     };
@@ -42,7 +42,7 @@ pub fn rotated_files(log: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the files of `log` that may hold lines of `since` or later, the oldest first and `log` itself last.
-pub fn files_since(log: &Path, since: SystemTime) -> Vec<PathBuf> {
+pub(crate) fn files_since(log: &Path, since: SystemTime) -> Vec<PathBuf> {
     let is_young = |path: &PathBuf| {
         // The last line of a file is as old as the file.
         fs::metadata(path).and_then(|file| file.modified()).map_or(true, |modified| modified >= since)
@@ -53,7 +53,7 @@ pub fn files_since(log: &Path, since: SystemTime) -> Vec<PathBuf> {
 }
 
 /// Returns a time as the lines of the log have it: RFC 3339 in UTC, to which their text compares.
-pub fn since_text(time: SystemTime) -> String {
+pub(crate) fn since_text(time: SystemTime) -> String {
     humantime::format_rfc3339_millis(time).to_string()
 }
 
