@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
 
 /// SHA-256 of the content of files at the time they were read.
-pub type FileHashes = BTreeMap<PathBuf, [u8; 32]>;
+pub(crate) type FileHashes = BTreeMap<PathBuf, [u8; 32]>;
 
 /// A range of bytes of the configuration file.
 pub(super) type Place = Range<usize>;

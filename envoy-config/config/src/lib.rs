@@ -1,8 +1,8 @@
 //! `longhaul.yaml`: parsed, checked, then immutable.
 //!
 //! `yaml` turns text into nodes with places. `read` turns nodes into [`Settings`] group by group, and uses `reader` for
-//! the kinds of value. The table of keys ([`keys`]) holds names, ranges and defaults. `contradictions` runs last. The
-//! parser collects all problems ([`diagnostic`]), so an operator sees them at once.
+//! the kinds of value. The table of keys (`keys`) holds names, ranges and defaults. `contradictions` runs last. The
+//! parser collects all problems (`diagnostic`), so an operator sees them at once.
 
 mod access_log;
 mod allowlist;
@@ -10,9 +10,9 @@ mod authorities;
 mod certificate;
 mod contradictions;
 mod device_name;
-pub mod diagnostic;
+mod diagnostic;
 mod implausible;
-pub mod keys;
+mod keys;
 mod link_model;
 mod load;
 mod names;
@@ -27,20 +27,22 @@ pub mod share;
 mod slips;
 mod sockets;
 mod top_level_domain;
-pub mod units;
+mod units;
 mod validity;
 mod yaml;
 
 pub use {
     access_log::{AccessLog, Log, LogWish, LoggedClients},
     device_name::DeviceName,
-    link_model::{LinkClass, LinkModel, delta_saving},
+    diagnostic::{Elsewhere, Problem, Report, Severity},
+    keys::man_page,
+    link_model::{LinkClass, LinkModel},
     load::{LoadError, Loaded, load, load_as, load_text},
     names::{Host, HostName, HostPort, NameError},
     overrides::{Override, OverrideValue, TransportKey},
     peer_name::PeerName,
     settings::*,
-    share::Share,
-    sockets::{Family, NotSockets, Sockets, overlap, reaches},
+    sockets::{Family, Sockets, reaches},
+    units::{Bytes, Rate, UnitError, parse_duration, show_duration},
     validity::{Lifetime, Validity},
 };

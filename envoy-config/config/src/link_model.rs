@@ -110,9 +110,11 @@ impl DeltaGain {
     }
 }
 
-/// Describes the gain of pages that cross the link as differences from other pages.
-pub fn delta_saving(link: &Link) -> String {
-    format!("they save {} of the link for a page", units::show_duration(round_to_millis(DeltaGain::of(link).saved)))
+impl Link {
+    /// Describes the gain of pages that cross the link as differences from other pages.
+    pub fn delta_saving(&self) -> String {
+        format!("they save {} of the link for a page", units::show_duration(round_to_millis(DeltaGain::of(self).saved)))
+    }
 }
 
 impl Settings {
@@ -180,6 +182,6 @@ mod tests {
             assert_eq!(DeltaGain::of(&link(rtt_ms, kbit, Price::Free)).pays, pays, "{rtt_ms} ms, {kbit} kbit/s");
             assert!(DeltaGain::of(&link(rtt_ms, kbit, Price::Metered)).pays);
         }
-        assert_eq!(delta_saving(&link(700, 2_000, Price::Free)), "they save 62ms of the link for a page");
+        assert_eq!(link(700, 2_000, Price::Free).delta_saving(), "they save 62ms of the link for a page");
     }
 }

@@ -5,11 +5,6 @@
 
 use std::ops::Range;
 
-/// The seed of the hash. Packet rules and DNS need the same one.
-pub const SEED: u32 = 0x104a;
-/// The number of values of the hash. One value stands for one percent of the clients.
-pub const BUCKETS: u8 = 100;
-
 /// A share of the clients in percent, at most half of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
@@ -18,10 +13,16 @@ pub struct Share {
 }
 
 impl Share {
+    /// The seed of the hash. Packet rules and DNS need the same one.
+    pub const SEED: u32 = 0x104a;
+    /// The number of values of the hash. One value stands for one percent of the clients.
+    pub const BUCKETS: u8 = 100;
+    /// The number of the kernel's packet log (`nfnetlink_log`) for the copies.
+    pub const NFLOG_GROUP: u16 = 4170;
     /// The smallest share in percent.
     pub(crate) const LEAST: u8 = 1;
     /// The largest share in percent. The second group has the same size.
-    pub(crate) const MOST: u8 = BUCKETS / 2;
+    pub(crate) const MOST: u8 = Self::BUCKETS / 2;
 
     /// Parses a share such as `5%`. Returns None for anything else and beyond the bounds.
     pub(crate) fn parse(text: &str) -> Option<Self> {
@@ -38,9 +39,6 @@ impl Share {
         }
     }
 }
-
-/// The number of the kernel's packet log (`nfnetlink_log`) for the copies.
-pub const NFLOG_GROUP: u16 = 4170;
 
 /// A group of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +75,6 @@ mod tests {
             assert_eq!(percent(wrong), None, "{wrong}");
         }
         let most = Share::parse("50%").unwrap();
-        assert_eq!((most.hashes(Group::Direct), most.hashes(Group::Accelerated)), (0..50, 50..BUCKETS));
+        assert_eq!((most.hashes(Group::Direct), most.hashes(Group::Accelerated)), (0..50, 50..Share::BUCKETS));
     }
 }

@@ -50,7 +50,7 @@ enum OneOrSeveral {
 
 /// The reason why addresses are not the sockets of one key. Each names the index of the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotSockets {
+pub(crate) enum NotSockets {
     /// There is no address.
     #[error("no address")]
     Empty,
@@ -147,7 +147,7 @@ impl Sockets {
 }
 
 /// Returns true if two listeners of one family cannot have these sockets at the same time.
-pub fn overlap(a: SocketAddr, b: SocketAddr) -> bool {
+pub(crate) fn overlap(a: SocketAddr, b: SocketAddr) -> bool {
     let same = a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified();
     a.port() == b.port() && a.is_ipv4() == b.is_ipv4() && same
 }

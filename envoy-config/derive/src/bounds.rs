@@ -1,7 +1,6 @@
 //! The bounds on headers, buffers and windows, within what Envoy accepts. Each stands once, here.
 
-use longhaul_config::Settings;
-use longhaul_config::units::Bytes;
+use longhaul_config::{Bytes, Settings};
 
 use super::capacity::Reasoned;
 use super::value::Value;

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_config::units::Bytes;
-use longhaul_config::{Cache, Settings, Workers};
+use longhaul_config::{Bytes, Cache, Settings, Workers};
 
 use super::cgroup::CgroupLimits;
 use super::host::HostFacts;

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use longhaul_config::units::Bytes;
+use longhaul_config::Bytes;
 use procfs::process::{MountInfo, MountInfos, Process};
 use procfs::{ProcessCGroup, ProcessCGroups};
 

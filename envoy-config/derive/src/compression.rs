@@ -7,8 +7,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use longhaul_config::units::show_duration;
-use longhaul_config::{Compress, CompressionLevel, Link, Price, Role};
+use longhaul_config::{Compress, CompressionLevel, Link, Price, Role, show_duration};
 
 use super::value::{Origin, Row};
 
@@ -224,7 +223,7 @@ fn show(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_config::units::Rate;
+    use longhaul_config::Rate;
 
     use super::*;
 

@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use longhaul_config::units::show_duration;
-use longhaul_config::{Link, Remote, WhenDown};
+use longhaul_config::{Link, Remote, WhenDown, show_duration};
 
 use super::capacity::Reasoned;
 use super::intervals::Intervals;
@@ -205,8 +204,7 @@ fn count(number: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_config::units::Rate;
-    use longhaul_config::{HostPort, Identity, PipeTransport, Role, Udp443};
+    use longhaul_config::{HostPort, Identity, PipeTransport, Rate, Role, Udp443};
 
     use super::*;
 

@@ -3,8 +3,7 @@
 //! A smaller image costs 10 to 60 ms of processor time before its first byte. At 384 kbit/s an average image then arrives
 //! 0.7 s sooner, and at 20 Mbit/s 13 ms.
 
-use longhaul_config::units::Rate;
-use longhaul_config::{Cache, ImagesWish, Link, Price, Settings};
+use longhaul_config::{Cache, ImagesWish, Link, Price, Rate, Settings};
 
 /// The fastest link on which `page.images: auto` recodes images.
 const FASTEST: Rate = Rate { bits_per_second: 2_000_000 };

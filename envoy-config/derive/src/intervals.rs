@@ -92,7 +92,7 @@ impl Intervals {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_config::units::Rate;
+    use longhaul_config::Rate;
 
     use super::*;
 

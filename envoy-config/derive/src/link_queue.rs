@@ -6,8 +6,7 @@
 
 use std::time::Duration;
 
-use longhaul_config::units::{Rate, show_duration};
-use longhaul_config::{DeviceName, Link, PeerName, Role};
+use longhaul_config::{DeviceName, Link, PeerName, Rate, Role, show_duration};
 
 /// The part of the link that leaves the modem's queue empty, in percent. The kernel counts the packets of IP and Ethernet.
 /// A link adds frames of its own, 8 to 40 bytes a packet. The share of a pair (`link.fill: auto`) is 94 %.
@@ -18,9 +17,6 @@ const LEAST_ROUND_TRIP: Duration = Duration::from_millis(100);
 const TARGET_PART: u32 = 20;
 /// The packets of this size that may wait in any case: below two of them, a queue drops what a slow link needs.
 const PACKET_BYTES: u64 = 1514;
-
-/// The reason for [`LinkQueue::SeveralLinks`].
-pub const SEVERAL_LINKS: &str = "`split.peer` names several remotes, and each has a link of its own";
 
 /// The queue of the link's device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +56,9 @@ pub enum ClientAddress {
 }
 
 impl LinkQueue {
+    /// The reason for [`LinkQueue::SeveralLinks`].
+    pub const SEVERAL_LINKS: &str = "`split.peer` names several remotes, and each has a link of its own";
+
     pub(super) fn of(link: &Link, role: &Role) -> Self {
         let Some(device) = link.device.clone() else { return Self::Off };
         let (rate, key, client) = match role {

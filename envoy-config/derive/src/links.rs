@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_config::units::show_duration;
-use longhaul_config::{DeviceName, Multipath, NamedLink, Price, Role, Settings, UseWish};
+use longhaul_config::{DeviceName, Multipath, NamedLink, Price, Role, Settings, UseWish, show_duration};
 
 use super::host::HostFacts;
 
@@ -138,7 +137,7 @@ impl MultipathUse {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_config::units::Rate;
+    use longhaul_config::Rate;
 
     use super::*;
 

@@ -21,7 +21,7 @@ pub fn names_ahead(link: &Link) -> u64 {
 mod tests {
     use std::time::Duration;
 
-    use longhaul_config::units::Rate;
+    use longhaul_config::Rate;
 
     use super::*;
 

@@ -6,8 +6,7 @@
 
 use std::time::Duration;
 
-use longhaul_config::units::{Rate, show_duration};
-use longhaul_config::{Fill, PeerName, Role, Settings};
+use longhaul_config::{Fill, PeerName, Rate, Role, Settings, show_duration};
 
 /// The part of the link that leaves the modem's queue empty, in percent. At 98 % the queue of a ship's link held 300 ms,
 /// and at 100 % 360 to 600 ms.

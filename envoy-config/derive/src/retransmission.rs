@@ -6,8 +6,7 @@
 
 use std::time::Duration;
 
-use longhaul_config::Link;
-use longhaul_config::units::show_duration;
+use longhaul_config::{Link, show_duration};
 
 use super::capacity::Reasoned;
 use super::host::HostFacts;
@@ -33,7 +32,7 @@ pub(super) fn bound(link: &Link, host: &HostFacts) -> Option<Reasoned<Duration>>
 
 #[cfg(test)]
 mod tests {
-    use longhaul_config::units::Rate;
+    use longhaul_config::Rate;
 
     use super::*;
 

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use longhaul_config::units::{Bytes, Rate, show_duration};
-use longhaul_config::{Link, LinkModel, OverrideValue, Price, Role, Settings, TransportKey};
+use longhaul_config::{
+    Bytes, Link, LinkModel, OverrideValue, Price, Rate, Role, Settings, TransportKey, show_duration,
+};
 
 use super::bounds::Bounds;
 use super::capacity::{Capacity, Reasoned};
@@ -87,8 +88,6 @@ pub struct Derived {
     pub rows: Vec<Row>,
 }
 
-/// The lookups of a remote that are streams of the pipe at the same time. A page with eighty new names waits for none.
-pub const LOOKUPS_AT_ONCE: u32 = 128;
 /// The TCP payload of a full Ethernet packet with timestamps, in bytes: 1500 - 20 - 20 - 12.
 const SEGMENT: u64 = 1448;
 /// The kernel's own maxima of `tcp_wmem` and `tcp_rmem`, in bytes. Derived buffers are never smaller.
@@ -247,7 +246,10 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let connection_window = table.connection_window(stream_window.value, &capacity);
     // A remote's pages and its lookups have bounds of their own.
     let (streams, lookups) = match settings.role {
-        Role::Ground(_) => (128 + LOOKUPS_AT_ONCE, format!(", and {LOOKUPS_AT_ONCE} lookups of a remote")),
+        Role::Ground(_) => {
+            let lookups = Derived::LOOKUPS_AT_ONCE;
+            (128 + lookups, format!(", and {lookups} lookups of a remote"))
+        }
         Role::Edge | Role::Remote(_) => (128, String::new()),
     };
     let concurrent_streams = table.count(
@@ -336,24 +338,16 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
 }
 
 impl Derived {
+    /// The lookups of a remote that are streams of the pipe at the same time. A page with eighty new names waits for none.
+    pub const LOOKUPS_AT_ONCE: u32 = 128;
+
     /// Returns all timers with their kind of traffic, those of one kind together.
     #[must_use]
-    pub fn timers_by_traffic(&self) -> Vec<(Traffic, &Timer)> {
+    pub fn timers_by_traffic(&self) -> Vec<(&'static str, &Timer)> {
         let mut rows = self.timers.by_traffic();
         rows.extend(self.failover.iter().flat_map(Failover::timers).map(|timer| (Traffic::Pipe, timer)));
-        rows
+        rows.into_iter().map(|(traffic, timer)| (traffic.as_str(), timer)).collect()
     }
-}
-
-/// Returns true if listeners offer HTTP/3 to clients: TLS ends on this box, and `transport.http3` is not `off`.
-#[must_use]
-pub fn offers_http3(settings: &Settings) -> bool {
-    let written = settings.transport.get(&TransportKey::Http3).map(|written| &written.value);
-    http3_is_possible(settings) && !matches!(written, Some(OverrideValue::Switch(false)))
-}
-
-fn http3_is_possible(settings: &Settings) -> bool {
-    settings.listen.tls.is_some() && !settings.terminate.is_empty()
 }
 
 /// Returns the link that decides what an idle pair sends. Each of several links keeps subflows of the same connections, so
@@ -459,7 +453,7 @@ impl Table<'_> {
     }
 
     fn http3(&mut self) -> Value<bool> {
-        let possible = http3_is_possible(self.settings);
+        let possible = self.settings.can_offer_http3();
         let formula = if possible {
             "on: a handshake is one round trip shorter, and a lost packet delays only its own request"
         } else {

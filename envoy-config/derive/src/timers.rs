@@ -3,15 +3,13 @@
 //! A timer of one kind must never end another one: a browser's request, a chat that is silent for minutes, and a mail
 //! server that speaks first wait for different things.
 
-use std::fmt;
 use std::time::Duration;
 
-use longhaul_config::units::{Bytes, show_duration};
-use longhaul_config::{Link, Settings};
+use longhaul_config::{Bytes, Link, Settings, show_duration};
 
 /// A kind of traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Traffic {
+pub(crate) enum Traffic {
     /// A request of http, and the start of its response.
     Request,
     /// A response that goes on while it is silent: events, long polls, paused videos.
@@ -28,9 +26,9 @@ pub enum Traffic {
     Pipe,
 }
 
-impl fmt::Display for Traffic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Traffic {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
             Self::Request => "request",
             Self::StreamingResponse => "streaming response",
             Self::Upgrade => "upgrade",
@@ -38,7 +36,7 @@ impl fmt::Display for Traffic {
             Self::ServerFirst => "server speaks first",
             Self::Lookup => "lookup",
             Self::Pipe => "pipe",
-        })
+        }
     }
 }
 
@@ -46,7 +44,7 @@ impl fmt::Display for Traffic {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timer {
     /// The kinds of traffic that it bounds.
-    pub traffic: &'static [Traffic],
+    pub(crate) traffic: &'static [Traffic],
     /// The event that starts it, and the consequence of its end.
     pub purpose: &'static str,
     /// The time.
@@ -98,6 +96,19 @@ pub(super) struct From<'a> {
     pub(super) stream_window: Bytes,
     pub(super) ping: Duration,
     pub(super) ping_reason: &'static str,
+}
+
+impl Timer {
+    /// Returns the time for each step of `longhaul pair check`.
+    #[must_use]
+    pub fn pair_check(link: &Link) -> Self {
+        Self {
+            traffic: &[Traffic::Pipe],
+            purpose: "a step of `longhaul pair check` has no response: the step failed",
+            time: Duration::from_secs(5) + link.rtt * 4,
+            formula: "5 s + 4 x RTT: a handshake takes a few round trips, and the link's queue may be full".to_owned(),
+        }
+    }
 }
 
 impl Timers {
@@ -170,7 +181,7 @@ impl Timers {
                 time: from.ping + from.user_timeout,
                 formula: "a ping's interval and user_timeout".to_owned(),
             },
-            pair_check: pair_check(link),
+            pair_check: Timer::pair_check(link),
         }
     }
 
@@ -213,17 +224,6 @@ fn early_end(near: bool, rtt: Duration) -> Timer {
         purpose: "the response came before the end of the request, or an upgrade is over: the end",
         time,
         formula,
-    }
-}
-
-/// Returns the time for each step of `longhaul pair check`.
-#[must_use]
-pub fn pair_check(link: &Link) -> Timer {
-    Timer {
-        traffic: &[Traffic::Pipe],
-        purpose: "a step of `longhaul pair check` has no response: the step failed",
-        time: Duration::from_secs(5) + link.rtt * 4,
-        formula: "5 s + 4 x RTT: a handshake takes a few round trips, and the link's queue may be full".to_owned(),
     }
 }
 

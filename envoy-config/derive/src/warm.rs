@@ -131,7 +131,7 @@ impl Carrier {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_config::units::Rate;
+    use longhaul_config::Rate;
 
     use super::*;
 

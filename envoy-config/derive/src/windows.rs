@@ -1,6 +1,6 @@
 //! Flow-control windows of streams and connections, within Envoy's bounds.
 
-use longhaul_config::units::Bytes;
+use longhaul_config::Bytes;
 
 /// Envoy's bounds for HTTP/2 windows, in bytes. The upper one is from RFC 9113 section 6.9.1, the lower one is Envoy's
 /// own.

@@ -7,7 +7,7 @@
 //! later part repeats a check of an earlier one.
 
 pub(crate) mod bugreport;
-pub mod cli;
+mod cli;
 mod dns_query;
 pub(crate) mod explain;
 pub(crate) mod host;
@@ -18,3 +18,5 @@ mod replaced_file;
 pub(crate) mod run;
 mod terminal;
 pub(crate) mod web;
+
+pub use cli::{describe, main};

@@ -17,8 +17,8 @@ pub struct Artifacts {
     pub state: PathBuf,
     /// The Unix socket of Envoy's admin interface. A relative path starts from the folder in which Envoy runs.
     pub admin: PathBuf,
-    /// The modules of the filters that were found. A filter without a module is left out.
-    pub modules: Modules,
+    /// The modules of the filters that were found, by [`super::Filter::name`]. A filter without a module is left out.
+    pub modules: BTreeMap<&'static str, WasmModule>,
     /// The native module, if it runs the filters. None: the wasm modules do.
     pub native: Option<NativeModule>,
     /// The host name. It names this box where `id` is not set.
@@ -133,9 +133,6 @@ impl NearSockets {
 const fn loopback(port: u16) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)
 }
-
-/// The built filters, by [`super::Filter::name`].
-pub type Modules = BTreeMap<&'static str, WasmModule>;
 
 /// The dynamic module with every filter.
 #[derive(Debug, Clone, PartialEq, Eq)]

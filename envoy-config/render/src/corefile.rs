@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
-use longhaul_config::share::SEED;
+use longhaul_config::share::Share;
 use longhaul_config::{
     AaaaPolicy, Dns, DnsMode, DnssecPolicy, EncryptedLookups, Host, HttpsPolicy, LookupTransport, Role, Settings,
     Sockets,
 };
-use longhaul_derive::{LOOKUPS_AT_ONCE, names_ahead, offers_http3};
+use longhaul_derive::{Derived, names_ahead};
 
 use super::guard;
 
@@ -38,7 +38,7 @@ pub struct CorefileContext<'a> {
     /// The absolute path of the file in which a remote keeps DNS responses over restarts.
     pub remembered: &'a Path,
     /// The Unix socket for names that are sent before they are asked: the CoreDNS of a ground takes the streams of remotes
-    /// there, and that of a remote opens one ([`pushed_socket`]).
+    /// there, and that of a remote opens one ([`Self::pushed_socket`]).
     pub pushed: &'a Path,
     /// The absolute path of the file in which a ground keeps which names follow.
     pub followers: &'a Path,
@@ -52,6 +52,29 @@ pub struct CorefileContext<'a> {
     pub true_addresses: Option<&'a Path>,
 }
 
+impl CorefileContext<'_> {
+    /// Renders the Corefile: the steering DNS, unless `listen.dns` is off, and the resolver that Envoy queries.
+    pub fn corefile(&self, settings: &Settings) -> String {
+        let mut out = Lines::default();
+        out.line(0, "# Longhaul: the DNS of this box. Written by `longhaul`; edit longhaul.yaml instead.");
+        if let Some(listen) = &settings.listen.dns {
+            steering(&mut out, settings, listen, self);
+        }
+        if settings.role.reaches_origins() {
+            origins(&mut out, settings, self);
+        } else if settings.listen.dns.is_none() {
+            nobody(&mut out, self);
+        }
+        out.0
+    }
+
+    /// Returns the socket of [`CorefileContext::pushed`], beside that of Envoy's admin interface.
+    #[must_use]
+    pub fn pushed_socket(admin: &Path) -> PathBuf {
+        admin.with_file_name("pushed.sock")
+    }
+}
+
 /// The largest UDP response, in bytes. Larger responses use TCP (DNS flag day 2020).
 const UDP_BYTES: u16 = 1232;
 /// The bound of a remote's memory of names: about 120,000 names (`make bench ONLY=names`).
@@ -60,40 +83,18 @@ const REMEMBERED_BYTES: u32 = 40 << 20;
 const LOOKUP_HEDGE: Duration = Duration::from_secs(1);
 /// The longest wait for a stream alone. Clients repeat a query after 5 s.
 const MOST_HEDGE: Duration = Duration::from_secs(4);
-/// A kind of failed query.
-#[derive(Debug)]
-pub struct DnsFailure {
-    /// A part of CoreDNS's message, and a regular expression for it.
-    pub text: &'static str,
-    /// The failure in words, after the name of a resolver.
-    pub words: &'static str,
-}
 
-/// The kinds of failed queries that are logged and counted apart.
-pub const DNS_FAILURES: &[DnsFailure] = &[
-    DnsFailure { text: "i/o timeout", words: "did not respond in time" },
-    DnsFailure { text: "connection refused", words: "refused the connection" },
-    DnsFailure { text: "network is unreachable", words: "is on a network without a route" },
-    DnsFailure { text: "no route to host", words: "cannot be reached" },
+/// The kinds of failed queries that are logged and counted apart: a part of CoreDNS's message, which is a regular expression
+/// for it, and the failure in words, after the name of a resolver.
+pub const DNS_FAILURES: &[(&str, &str)] = &[
+    ("i/o timeout", "did not respond in time"),
+    ("connection refused", "refused the connection"),
+    ("network is unreachable", "is on a network without a route"),
+    ("no route to host", "cannot be reached"),
 ];
 /// The interval and jitter of *reload*, the shortest that CoreDNS accepts. CoreDNS reads the file again itself, so that
 /// rendered trees work without `longhaul run`.
 const RELOAD: &str = "2s 1s";
-
-/// Renders the Corefile: the steering DNS, unless `listen.dns` is off, and the resolver that Envoy queries.
-pub fn corefile(settings: &Settings, context: &CorefileContext<'_>) -> String {
-    let mut out = Lines::default();
-    out.line(0, "# Longhaul: the DNS of this box. Written by `longhaul`; edit longhaul.yaml instead.");
-    if let Some(listen) = &settings.listen.dns {
-        steering(&mut out, settings, listen, context);
-    }
-    if settings.role.reaches_origins() {
-        origins(&mut out, settings, context);
-    } else if settings.listen.dns.is_none() {
-        nobody(&mut out, context);
-    }
-    out.0
-}
 
 /// Lines of text, indented by four spaces per level.
 #[derive(Default)]
@@ -281,8 +282,8 @@ fn open_also(out: &mut Lines, listen: &Sockets, other: &str, context: &CorefileC
         2,
         "# the first one in a minute is logged with its query and reason, so a dead resolver does not fill the disk",
     );
-    for failure in DNS_FAILURES {
-        out.line(2, &format!("consolidate 1m {} warning show_first", quoted(failure.text)));
+    for (text, _) in DNS_FAILURES {
+        out.line(2, &format!("consolidate 1m {} warning show_first", quoted(text)));
     }
     out.line(2, "consolidate 1m .* warning show_first");
     out.line(1, "}");
@@ -309,7 +310,7 @@ fn through_the_ground(settings: &Settings, context: &CorefileContext<'_>) -> Vec
         &format!("lookups {} {{", context.lookups),
         "    # a stream may wait for a retransmission after an outage; then a connection brings the response sooner",
         &format!("    hedge {}", go_duration(hedge)),
-        &format!("    at_once {LOOKUPS_AT_ONCE}"),
+        &format!("    at_once {}", Derived::LOOKUPS_AT_ONCE),
         "}",
         "# where the ground takes no such streams: over the link, on open connections",
         &format!("forward . {} {{", context.near_dns),
@@ -347,12 +348,6 @@ fn push(out: &mut Lines, settings: &Settings, context: &CorefileContext<'_>) {
         out.line(2, &format!("ahead {ahead}"));
     }
     out.line(1, "}");
-}
-
-/// Returns the socket of [`CorefileContext::pushed`], beside that of Envoy's admin interface.
-#[must_use]
-pub fn pushed_socket(admin: &Path) -> PathBuf {
-    admin.with_file_name("pushed.sock")
 }
 
 /// Writes the cache of a block whose queries do not cross the link.
@@ -393,7 +388,7 @@ fn plugin_properties(settings: &Settings, context: &CorefileContext<'_>) -> Vec<
         // An HTTPS record upgrades http URLs of the name (RFC 9460 section 9.5). This one names no port, so it is only
         // valid for 443.
         if settings.listen.tls.as_ref().is_some_and(|tls| tls.port() == 443) {
-            lines.push(if offers_http3(settings) { "alpn h3 h2" } else { "alpn h2" }.to_owned());
+            lines.push(if settings.offers_http3() { "alpn h3 h2" } else { "alpn h2" }.to_owned());
         }
     }
     let files = dns.except_files.iter().map(|path| quoted(&path.display().to_string()));
@@ -408,7 +403,7 @@ fn plugin_properties(settings: &Settings, context: &CorefileContext<'_>) -> Vec<
         lines.push(format!("bypass {}", joined(&dns.bypass)));
     }
     if let Some(share) = settings.compare {
-        lines.push(format!("compare {} {SEED}", share.percent));
+        lines.push(format!("compare {} {}", share.percent, Share::SEED));
     }
     if !settings.upstream.allow_private.is_empty() {
         lines.push(format!("allow_private {}", joined(&settings.upstream.allow_private)));

@@ -125,6 +125,65 @@ struct LimitThere {
     there: &'static str,
 }
 
+impl Gateway {
+    /// Renders the resources. It does no I/O.
+    ///
+    /// # Errors
+    /// A configuration that has no form in a gateway, or a template that does not match its values.
+    pub fn render(
+        &self,
+        settings: &Settings,
+        derived: &Derived,
+        plane: ControlPlane,
+    ) -> Result<RenderedTree, GatewayError> {
+        if !settings.role.is_alone() {
+            return Err(GatewayError::Role(settings.role.name().as_str()));
+        }
+        if derived.target.kind == TargetKind::Nothing {
+            return Err(GatewayError::NothingMoves(derived.target.reason.clone()));
+        }
+        let (name, plane_name) = plane.names();
+        let configuration = configuration(settings, derived).map_err(RenderError::from)?;
+        let view = View {
+            plane: name,
+            plane_name,
+            version: env!("CARGO_PKG_VERSION"),
+            namespace: &self.namespace,
+            gateway: &self.name,
+            listeners: self
+                .listeners
+                .iter()
+                .map(|listener| format!("{}/{}/{listener}", self.namespace, self.name))
+                .collect(),
+            image: &self.image,
+            module_folder: MODULE_FOLDER,
+            envoy: ENVOY,
+            configuration_json: serde_json::Value::Object(configuration.clone()).to_string(),
+            configuration: configuration
+                .iter()
+                .map(|(name, value)| Key { name: name.clone(), value: value.to_string() })
+                .collect(),
+            capabilities: filters::capabilities_in_a_gateway(),
+            limits: LIMITS
+                .iter()
+                .map(|limit| LimitThere {
+                    what: limit.what,
+                    there: match plane {
+                        ControlPlane::EnvoyGateway | ControlPlane::EnvoyGatewayNative => limit.envoy_gateway,
+                        ControlPlane::Istio => limit.istio,
+                    },
+                })
+                .collect(),
+        };
+        let engine = Engine::new()?;
+        let mut tree = RenderedTree::default();
+        for (file, template) in plane.files() {
+            tree.put(*file, engine.render(template, &view)?);
+        }
+        Ok(tree)
+    }
+}
+
 impl ControlPlane {
     /// Returns the name of the command line, and the name in sentences.
     fn names(self) -> (&'static str, &'static str) {
@@ -143,63 +202,6 @@ impl ControlPlane {
             Self::Istio => &[("wasm-plugin.yaml", "gateway/wasm_plugin.yaml")],
         }
     }
-}
-
-/// Renders the resources. It does no I/O.
-///
-/// # Errors
-/// A configuration that has no form in a gateway, or a template that does not match its values.
-pub fn gateway(
-    settings: &Settings,
-    derived: &Derived,
-    plane: ControlPlane,
-    gateway: &Gateway,
-) -> Result<RenderedTree, GatewayError> {
-    if !settings.role.is_alone() {
-        return Err(GatewayError::Role(settings.role.name().as_str()));
-    }
-    if derived.target.kind == TargetKind::Nothing {
-        return Err(GatewayError::NothingMoves(derived.target.reason.clone()));
-    }
-    let (name, plane_name) = plane.names();
-    let configuration = configuration(settings, derived).map_err(RenderError::from)?;
-    let view = View {
-        plane: name,
-        plane_name,
-        version: env!("CARGO_PKG_VERSION"),
-        namespace: &gateway.namespace,
-        gateway: &gateway.name,
-        listeners: gateway
-            .listeners
-            .iter()
-            .map(|listener| format!("{}/{}/{listener}", gateway.namespace, gateway.name))
-            .collect(),
-        image: &gateway.image,
-        module_folder: MODULE_FOLDER,
-        envoy: ENVOY,
-        configuration_json: serde_json::Value::Object(configuration.clone()).to_string(),
-        configuration: configuration
-            .iter()
-            .map(|(name, value)| Key { name: name.clone(), value: value.to_string() })
-            .collect(),
-        capabilities: filters::capabilities_in_a_gateway(),
-        limits: LIMITS
-            .iter()
-            .map(|limit| LimitThere {
-                what: limit.what,
-                there: match plane {
-                    ControlPlane::EnvoyGateway | ControlPlane::EnvoyGatewayNative => limit.envoy_gateway,
-                    ControlPlane::Istio => limit.istio,
-                },
-            })
-            .collect(),
-    };
-    let engine = Engine::new()?;
-    let mut tree = RenderedTree::default();
-    for (file, template) in plane.files() {
-        tree.put(*file, engine.render(template, &view)?);
-    }
-    Ok(tree)
 }
 
 /// Returns the configuration of the filter without the keys that have their defaults. A gateway has no cache behind

@@ -12,7 +12,7 @@
 //! | `rds/*.yaml` | routes | `upstream.map`, `tls.acme`, `proxy.secure_names` with `tls.acme` |
 //! | `ecds/guard.yaml` | what must not be reached | `upstream.ports`, `upstream.allow_private`, addresses |
 //! | `ecds/share*.yaml` | the shares of the links of a ground's remotes, and of a remote with groups | the names of remotes, `clients`, a quota that is used up; `ecds/link-share.yaml` with native filters |
-//! | `ecds/NAME.yaml` | a position of a filter in [`FILTERS`], and its configuration | the settings that the configuration holds, a new module |
+//! | `ecds/NAME.yaml` | a position of a filter in [`Filter::ALL`], and its configuration | the settings that the configuration holds, a new module |
 //! | `objects.json` | the configuration of `longhaul-objects` | `cache.dir`, `cache.size`, `cache.plain_fields`, `cache.groups` |
 //! | `images.json` | the configuration of `longhaul-images` | `page.images`, `limits.image_*` |
 //! | `parent/*` | access lists for Squid and Traffic Server as `cache.parent` | the guard's ranges |
@@ -33,6 +33,7 @@ mod gateway;
 mod guard;
 pub mod host;
 mod images;
+mod marks;
 mod objects;
 mod parent;
 mod tree;
@@ -40,20 +41,17 @@ mod view;
 mod weights;
 
 pub use {
-    artifacts::{Artifacts, Modules, NativeModule, NearSockets, ProgramSockets, WasmModule},
-    corefile::{CorefileContext, DNS_FAILURES, DnsFailure, corefile, pushed_socket},
+    artifacts::{Artifacts, NativeModule, NearSockets, ProgramSockets, WasmModule},
+    corefile::{CorefileContext, DNS_FAILURES},
     engine::RenderError,
-    filters::{FILTERS, Filter, url_rewrite::filter_config},
-    gateway::{ControlPlane, Gateway, GatewayError, gateway},
+    filters::{Filter, url_rewrite::filter_config},
+    gateway::{ControlPlane, Gateway, GatewayError},
     guard::{Guard, Refused},
     images::FILE as IMAGES_FILE,
+    marks::Mark,
     objects::{FILE as OBJECTS_FILE, folder as objects_folder},
     tree::{ModuleCopy, RenderedTree},
-    view::{
-        BILL_MARK, PAGE_MARK,
-        pair::HANDSHAKE_MARK,
-        share::{NAMES_KEY, WEIGHTS_MARK, WEIGHTS_PATH, names_socket},
-    },
+    view::share::{NAMES_KEY, names_socket},
     weights::{Weighing, Weights},
 };
 
@@ -110,23 +108,25 @@ pub fn render(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> 
     Ok(tree)
 }
 
-/// Renders the files of shares again, with other weights in `artifacts`. `tree` is the rest of the same configuration.
-///
-/// # Errors
-/// As [`render`].
-pub fn with_weights(
-    tree: &RenderedTree,
-    settings: &Settings,
-    derived: &Derived,
-    artifacts: &Artifacts,
-) -> Result<RenderedTree, RenderError> {
-    let mut tree = tree.clone();
-    let (view, engine) = (View::new(settings, derived, artifacts)?, Engine::new()?);
-    if let Some(Some(filter)) = view.filters.get(filters::link_share::FILTER.name) {
-        put_filter(&mut tree, &view, &engine, filter)?;
+impl RenderedTree {
+    /// Renders the files of shares again, with other weights in `artifacts`. This tree is the rest of the same configuration.
+    ///
+    /// # Errors
+    /// As [`render()`].
+    pub fn with_weights(
+        &self,
+        settings: &Settings,
+        derived: &Derived,
+        artifacts: &Artifacts,
+    ) -> Result<Self, RenderError> {
+        let mut tree = self.clone();
+        let (view, engine) = (View::new(settings, derived, artifacts)?, Engine::new()?);
+        if let Some(Some(filter)) = view.filters.get(filters::link_share::FILTER.name) {
+            put_filter(&mut tree, &view, &engine, filter)?;
+        }
+        put_shares(&mut tree, &view, &engine)?;
+        Ok(tree)
     }
-    put_shares(&mut tree, &view, &engine)?;
-    Ok(tree)
 }
 
 fn put_filter(tree: &mut RenderedTree, view: &View, engine: &Engine, filter: &PlacedFilter) -> Result<(), RenderError> {

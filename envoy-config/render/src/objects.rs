@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use longhaul_config::units::Bytes;
-use longhaul_config::{Cache, Settings};
+use longhaul_config::{Bytes, Cache, Settings};
 use object_config::{Config, ReaderConfig};
 use serde::Serialize;
 

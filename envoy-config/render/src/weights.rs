@@ -15,7 +15,7 @@ const MOST: u32 = 100 * USUAL;
 
 /// Clients with a weight of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Weighed {
+pub(crate) struct Weighed {
     /// The weight of each of them, in tenths: a client in no group has 10.
     pub tenths: u32,
     /// The clients.
@@ -24,7 +24,7 @@ pub struct Weighed {
 
 /// The weights of the clients of one link. Ranges of different groups do not overlap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Weights(pub Vec<Weighed>);
+pub struct Weights(pub(crate) Vec<Weighed>);
 
 /// The state of a run on which shares of the link depend.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,6 +39,9 @@ pub struct Weighing {
 }
 
 impl Weights {
+    /// The path at which a remote tells its ground the weights of its clients, behind a `?`.
+    pub const PATH: &str = "/weights";
+
     /// Returns the weights of groups. Those in `slow` are beyond their quota, and have a tenth of the weight.
     #[must_use]
     pub fn of(groups: &[ClientGroup], slow: &BTreeSet<String>) -> Self {

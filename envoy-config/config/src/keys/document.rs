@@ -1,9 +1,8 @@
-//! Documents that are generated from the table: the tables of README.md, an example of the file, a man page.
+//! Documents that tests compare with the table: the tables of README.md and PAIR.md, and the example of the packages.
 
-use roff::{Roff, bold, italic, roman};
-
-use super::{CUT_KEYS, DefaultValue, KEYS, Key};
-use crate::overrides::TransportKey;
+use super::cut::CUT_KEYS;
+use super::man_page::{plain, sentence, without_links};
+use super::{DefaultValue, KEYS, Key};
 
 /// The column of the comments in the example.
 const COMMENT_COLUMN: usize = 32;
@@ -29,7 +28,7 @@ const HEAD: &str = "\
 
 /// Returns rows `| key | values | default | meaning |` for the keys of `group`. None means all keys but those of `split`,
 /// which has a table of its own in README.md.
-pub fn readme_table(group: Option<&str>) -> String {
+pub(super) fn readme_table(group: Option<&str>) -> String {
     let wanted = |key: &&Key| group.map_or(key.group() != "split", |group| key.group() == group);
     let mut lines = vec!["| key | values | default | meaning |".to_owned(), "|---|---|---|---|".to_owned()];
     lines.extend(KEYS.iter().filter(wanted).map(|key| {
@@ -40,7 +39,7 @@ pub fn readme_table(group: Option<&str>) -> String {
 }
 
 /// Returns rows `| key | instead |` for the keys of earlier releases that have no effect.
-pub fn cut_table() -> String {
+pub(super) fn cut_table() -> String {
     let mut lines = vec!["| key | instead |".to_owned(), "|---|---|".to_owned()];
     lines.extend(CUT_KEYS.iter().map(|key| format!("| `{}` | {}: {} |", key.name, key.why, key.instead)));
     lines.join("\n") + "\n"
@@ -50,7 +49,7 @@ pub fn cut_table() -> String {
 ///
 /// The packages install it. Groups that a single box does not need (`split`, `tracing`) and keys of list items are
 /// comments as a whole.
-pub fn example() -> String {
+pub(super) fn example() -> String {
     let mut out = HEAD.to_owned();
     for group in super::below("") {
         let keys: Vec<&Key> = KEYS.iter().filter(|key| key.group() == group).collect();
@@ -112,70 +111,4 @@ fn push_comment(out: &mut String, text: &str, start: &str) {
 fn push_line(out: &mut String, line: &str) {
     out.push_str(line);
     out.push('\n');
-}
-
-/// Returns the page `longhaul.yaml(5)`, in roff.
-pub fn man_page() -> String {
-    let mut page = Roff::new();
-    page.control("TH", ["longhaul.yaml", "5", "", concat!("longhaul ", env!("CARGO_PKG_VERSION"))]);
-    page.control("SH", ["NAME"]).text([roman("longhaul.yaml - the configuration of longhaul")]);
-    page.control("SH", ["DESCRIPTION"]).text([roman(
-        "One file in YAML. Quantities carry their unit: 600ms, 20mbit, 256kib. Paths are relative to the folder of the file. \
-         Unknown keys, bad values and settings that contradict each other are refused with file, line and column. \
-         A refused file changes nothing that is running.",
-    )]);
-    for group in super::below("") {
-        let keys: Vec<&Key> = KEYS.iter().filter(|key| key.name == group || is_below(key, group)).collect();
-        page.control("SH", [group.to_ascii_uppercase().as_str()]);
-        for key in keys {
-            page.control("TP", []).text([bold(key.name)]);
-            page.text([
-                italic(plain(&key.value.to_string())),
-                roman(format!("; default: {}", plain(&key.default.to_string()))),
-            ]);
-            page.control("br", []).text([roman(format!("{}.", plain(&sentence(key.doc))))]);
-        }
-        if group == "transport" {
-            for key in TransportKey::ALL {
-                page.control("TP", []).text([bold(format!("transport.{}", key.name()))]);
-                page.text([roman(format!("{}.", plain(&sentence(key.purpose()))))]);
-            }
-        }
-    }
-    page.control("SH", ["SEE ALSO"]).text([bold("longhaul"), roman("(1), "), bold("longhaul-check"), roman("(1)")]);
-    page.render()
-}
-
-fn is_below(key: &Key, group: &str) -> bool {
-    key.name.strip_prefix(group).is_some_and(|rest| rest.starts_with('.'))
-}
-
-/// Returns the text with a capital at its beginning, unless it begins with code.
-fn sentence(markdown: &str) -> String {
-    let mut characters = markdown.chars();
-    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
-}
-
-/// Replaces each link by its text. Drops "([how](...))", which is of no use on paper.
-fn without_links(markdown: &str) -> String {
-    let mut text = String::with_capacity(markdown.len());
-    let mut rest = markdown;
-    while let Some((before, after)) = rest.split_once("](") {
-        let (lead, label) = before.rsplit_once('[').unwrap_or((before, ""));
-        rest = after.split_once(')').map_or("", |(_, rest)| rest);
-        if label == "how" || label == "below" {
-            text.push_str(lead.strip_suffix(" (").unwrap_or(lead));
-            rest = rest.strip_prefix(')').unwrap_or(rest);
-        } else {
-            text.push_str(lead);
-            text.push_str(label);
-        }
-    }
-    text.push_str(rest);
-    text
-}
-
-/// Converts Markdown to plain text, without links and marks around code.
-fn plain(markdown: &str) -> String {
-    without_links(markdown).replace('`', "")
 }

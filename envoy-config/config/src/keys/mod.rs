@@ -1,11 +1,13 @@
 //! The table of keys. Each key of `longhaul.yaml` has one row: its type and range, its default, and its meaning.
 //!
 //! The parser takes known keys, ranges and defaults from here. The tables of README.md, the example `longhaul.yaml` of
-//! the packages and the man page `longhaul.yaml(5)` are written from here (`document`), and tests compare them. A key
+//! the packages (`document`) and the man page `longhaul.yaml(5)` (`man_page`) are written from here, and tests compare them. A key
 //! that the parser reads without a row, or a row that it never reads, fails a test.
 
 mod cut;
+#[cfg(test)]
 mod document;
+mod man_page;
 mod table;
 
 use std::fmt;
@@ -13,9 +15,8 @@ use std::time::Duration;
 
 use super::overrides::TransportKey;
 use super::units::{Bytes, Rate, show_duration};
-pub(crate) use cut::CUT_KEYS;
 pub(super) use cut::cut;
-pub use document::{cut_table, example, man_page, readme_table};
+pub use man_page::man_page;
 pub(crate) use table::KEYS;
 
 /// A key of the file.

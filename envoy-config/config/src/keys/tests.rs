@@ -2,6 +2,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use super::cut::CUT_KEYS;
+use super::document::{cut_table, example, readme_table};
 use super::*;
 use crate::{LoadError, load_text};
 

@@ -11,9 +11,7 @@ use crate::allowlist::{self, LineError, Listed, NamePattern};
 use crate::diagnostic::Problem;
 use crate::policy_zone;
 use crate::reader::{LIST_ENDINGS, Reader, Section, Setting};
-use crate::settings::{
-    AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolicy, INSTANT_RANGE, InstantWish, LookupTransport, Ttl,
-};
+use crate::settings::{AaaaPolicy, Dns, DnsMode, DnssecPolicy, HttpsPolicy, InstantWish, LookupTransport, Ttl};
 use crate::units::show_duration;
 use crate::yaml::NodeValue;
 
@@ -232,7 +230,7 @@ fn remember(reader: &mut Reader, setting: &Setting<'_>) -> Option<Duration> {
 /// The ranges in which no server on the Internet has an address, and which browsers take for public. Before a public page
 /// reaches a private address, browsers ask the user.
 const FOR_INSTANT_ANSWERS: [Ipv4Net; 6] = [
-    INSTANT_RANGE,
+    Dns::INSTANT_RANGE,
     Ipv4Net::new_assert(Ipv4Addr::new(192, 0, 2, 0), 24),
     Ipv4Net::new_assert(Ipv4Addr::new(198, 51, 100, 0), 24),
     Ipv4Net::new_assert(Ipv4Addr::new(203, 0, 113, 0), 24),

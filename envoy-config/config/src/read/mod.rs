@@ -29,8 +29,9 @@ use super::settings::{
     Acme, Cache, ClientGroup, Compress, Dns, DrainTimes, EngineWish, Images, Limits, Link, Listen, NamedLink, Notify,
     Page, Proxy, Rewrite, Role, Termination, Tracing, Upstream, Workers,
 };
+use crate::Log;
 use crate::overrides::Overrides;
-use crate::{Log, Share};
+use crate::share::Share;
 
 /// The groups of the file. A group with a problem is None, so that no later check uses half of it.
 pub(super) struct Draft {

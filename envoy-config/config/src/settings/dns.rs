@@ -1,5 +1,6 @@
 //! The DNS names that are steered.
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -44,7 +45,7 @@ pub struct Dns {
     /// True if this end of a pair sends or takes responses that nobody has requested yet.
     pub push: bool,
     /// The wish that a name has an address of its own at a browser's first lookup ([`Settings::first_visits`](super::Settings::first_visits)).
-    pub instant: InstantWish,
+    pub(crate) instant: InstantWish,
     /// The range of addresses that names have before the truth is known.
     pub instant_range: Ipv4Net,
     /// Clients that always get the truth.
@@ -52,6 +53,10 @@ pub struct Dns {
 }
 
 impl Dns {
+    /// The default of `dns.instant_range`. It is for measurements of networks (RFC 2544, RFC 6815), so no server on the Internet
+    /// has one of its addresses, and browsers take it for public.
+    pub const INSTANT_RANGE: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(198, 18, 0, 0), 15);
+
     /// Returns true if names are listed.
     #[must_use]
     pub fn has_lists(&self) -> bool {

@@ -2,7 +2,6 @@
 //! those that a browser looks up first.
 
 use std::fmt;
-use std::net::Ipv4Addr;
 
 use ipnet::Ipv4Net;
 
@@ -11,7 +10,7 @@ use crate::sockets::Family;
 
 /// `dns.instant`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InstantWish {
+pub(crate) enum InstantWish {
     /// Off. Where clients have a public search domain, Chromium's probes for forged responses would find names that do not
     /// exist.
     Auto,
@@ -20,10 +19,6 @@ pub enum InstantWish {
     /// Every lookup waits for the truth.
     Off,
 }
-
-/// The default of `dns.instant_range`. It is for measurements of networks (RFC 2544, RFC 6815), so no server on the Internet
-/// has one of its addresses, and browsers take it for public.
-pub const INSTANT_RANGE: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(198, 18, 0, 0), 15);
 
 /// The reason why browsers' first lookups wait for the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +116,7 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load_text;
+    use crate::{Dns, load_text};
 
     fn remote(more: &str) -> Settings {
         let pem = concat!(env!("CARGO_MANIFEST_DIR"), "/../longhaul/tests/config/files/pep");
@@ -155,9 +150,12 @@ mod tests {
         let both = remote("dns: { instant: on, www: true }");
         let (listed, visits) = (both.instant_range().unwrap(), both.first_visits().unwrap());
         assert!(!listed.contains(&visits) && !visits.contains(&listed));
-        assert_eq!(both.instant_addresses(), Some(INSTANT_RANGE));
+        assert_eq!(both.instant_addresses(), Some(Dns::INSTANT_RANGE));
         let listed = remote("dns: { www: true }");
-        assert_eq!((listed.instant_range(), listed.instant_addresses()), (Some(INSTANT_RANGE), Some(INSTANT_RANGE)));
+        assert_eq!(
+            (listed.instant_range(), listed.instant_addresses()),
+            (Some(Dns::INSTANT_RANGE), Some(Dns::INSTANT_RANGE))
+        );
         assert_eq!(remote("").instant_addresses(), None);
     }
 }

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 use crate::access_log::Log;
 use crate::names::Host;
-use crate::overrides::Overrides;
+use crate::overrides::{OverrideValue, Overrides, TransportKey};
 use crate::share::Share;
 use crate::sockets::Family;
 use crate::units::Bytes;
@@ -143,6 +143,19 @@ pub struct Limits {
 }
 
 impl Settings {
+    /// Returns true if listeners offer HTTP/3 to clients: TLS ends on this box, and `transport.http3` is not `off`.
+    #[must_use]
+    pub fn offers_http3(&self) -> bool {
+        let written = self.transport.get(&TransportKey::Http3).map(|written| &written.value);
+        self.can_offer_http3() && !matches!(written, Some(OverrideValue::Switch(false)))
+    }
+
+    /// Returns true if TLS ends on this box, which HTTP/3 needs.
+    #[must_use]
+    pub fn can_offer_http3(&self) -> bool {
+        self.listen.tls.is_some() && !self.terminate.is_empty()
+    }
+
     /// Returns the authorities to which an http object can move without TLS: `ADDRESS`, with the port if it is not 80.
     /// Clients reach each over one of `families`.
     pub fn http_authorities(&self, families: &[Family]) -> Vec<String> {

@@ -140,12 +140,12 @@ pub struct Page {
     /// True if its objects are sent to the remote of a pair behind the page.
     pub bundle: bool,
     /// The way of pages over a pair's link, as differences from other pages of their sites.
-    pub delta: Delta,
+    pub(crate) delta: Delta,
 }
 
 /// The cases in which pages cross a pair's link as differences from other pages of their sites.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delta {
+pub(crate) enum Delta {
     /// If the link model expects a gain.
     Auto,
     /// Always.

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use longhaul_config::{Host, Role, Settings};
 use longhaul_observe::Endpoint;
 use longhaul_observe::report::RunReport;
-use longhaul_observe::status::gather;
+use longhaul_observe::status::Status;
 
 use crate::pair;
 
@@ -76,7 +76,7 @@ pub(super) fn parts(given: &Given<'_>) -> Vec<Part> {
         parts.push(part("status.json", "no run of this file was found\n"));
         return parts;
     };
-    let status = serde_json::to_string_pretty(&gather(run.clone()));
+    let status = serde_json::to_string_pretty(&Status::gather(run.clone()));
     parts.push(part("status.json", status.unwrap_or_else(|error| error.to_string())));
     parts.push(part("metrics-envoy.txt", page(&run.listen.admin, "/stats/prometheus")));
     if let Some(metrics) = &run.listen.dns_metrics {

@@ -14,7 +14,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use longhaul_config::keys::man_page;
+use longhaul_config::man_page;
 
 /// Beginnings of names that are no hosts: of Envoy's extensions and of kernel settings.
 const BEGINNINGS: &[&str] = &[

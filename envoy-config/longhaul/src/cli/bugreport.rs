@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use longhaul_config::{LoadError, Settings, load};
 use longhaul_derive::{HostFacts, derive};
-use longhaul_observe::report;
+use longhaul_observe::report::RunReport;
 
 use super::{LONG_VERSION, Outcome, describe, fail, file_or_running, print};
 use crate::bugreport::{Given, write};
@@ -30,8 +30,8 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     let file = file_or_running(arguments.file.as_deref(), arguments.state.as_deref(), "bugreport")?;
     let (settings, check) = checked(&file);
     let run = match &arguments.state {
-        Some(state) => report::find(None, Some(state)),
-        None => report::find(Some(&file), None),
+        Some(state) => RunReport::find(None, Some(state)),
+        None => RunReport::find(Some(&file), None),
     };
     let given = Given { file: &file, settings: settings.as_ref(), run: run.ok(), version: LONG_VERSION, check };
     let out = arguments.out.clone().unwrap_or_else(default_out);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, Subcommand};
 use clap_complete::Shell;
-use longhaul_config::keys::man_page;
+use longhaul_config::man_page;
 
 use super::{Outcome, fail};
 

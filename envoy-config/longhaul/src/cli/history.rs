@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use longhaul_observe::history::{Configuration, Found, find};
+use longhaul_observe::history::{Configuration, Found};
 use similar::TextDiff;
 
 use super::{NOT_RUNNING, Outcome, fail, print};
@@ -64,7 +64,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
 
 /// Returns the history of the box.
 pub(super) fn found(place: &Place) -> Result<Found, u8> {
-    find(place.config.as_deref(), place.state.as_deref()).map_err(|error| {
+    Found::find(place.config.as_deref(), place.state.as_deref()).map_err(|error| {
         eprintln!("error: {error}");
         NOT_RUNNING
     })

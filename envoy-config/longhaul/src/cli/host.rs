@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use longhaul_config::{DeviceName, Intercept, Listen};
 use longhaul_derive::{HostFacts, derive};
 use longhaul_observe::report::{HostReport, true_addresses_of_service};
-use longhaul_render::host::{Machine, Plan, counted, dhcp_options, plan, script, wide_device};
+use longhaul_render::host::{Counted, Machine, Plan, dhcp_options};
 
 use super::{FAILED, Outcome, fail, load_or_refuse, print};
 use crate::host::{
@@ -74,7 +74,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         return take_back(&arguments.record);
     }
     let loaded = load_or_refuse(file)?;
-    let ports = counted(&loaded.settings);
+    let ports = Counted::of(&loaded.settings);
     if arguments.what.watch {
         let path = arguments.report.clone();
         let path = path.unwrap_or_else(|| HostReport::path(clients));
@@ -93,13 +93,13 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
     let link = loaded.settings.link.device.as_ref().map(|device| link_device(device, kinds_of_queues()));
     let machine = Machine { link, ..this_machine(clients, &loaded.settings.proxy.siblings) };
     warn_of_ipv6(&loaded.settings.listen, &machine);
-    if let Some(warning) = wide_device(&derived, &machine) {
+    if let Some(warning) = machine.wide_device(&derived) {
         eprintln!("warning: {warning}");
     }
-    let plan = plan(&loaded.settings, &derived, &machine);
+    let plan = Plan::of(&loaded.settings, &derived, &machine);
     if !arguments.what.apply {
         warn_without_routes(&machine);
-        return print(&(script(&plan, &file.display().to_string(), clients) + &dhcp_options(&loaded.settings)));
+        return print(&(plan.script(&file.display().to_string(), clients) + &dhcp_options(&loaded.settings)));
     }
     // The rules refuse everybody who does not come from this interface: with a wrong name, every client.
     if let Some(present) = interfaces()

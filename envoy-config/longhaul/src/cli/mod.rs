@@ -22,17 +22,16 @@ mod rollback;
 mod run;
 mod since;
 
-pub use check::{describe, summary};
+pub use check::describe;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use longhaul_config::diagnostic::{Report, Severity};
-use longhaul_config::{AccessLog, HostName, LoadError, Loaded, load};
-use longhaul_observe::report::{self, NoRun};
-use longhaul_render::FILTERS;
+use longhaul_config::{AccessLog, HostName, LoadError, Loaded, Report, Severity, load};
+use longhaul_observe::report::{NoRun, RunReport};
+use longhaul_render::Filter;
 
 use crate::run::{BOUND_COMMAND, COMPANION_COMMAND};
 use crate::terminal::stderr_has_colours;
@@ -132,7 +131,7 @@ pub fn main() -> ExitCode {
         Command::Pair(arguments) => pair::command(&arguments),
         Command::Generate(arguments) => generate::command(&arguments),
         Command::Filters => {
-            let modules = FILTERS.iter().filter(|filter| !filter.is_native_only);
+            let modules = Filter::ALL.iter().filter(|filter| !filter.is_native_only);
             print(&modules.flat_map(|filter| [filter.name, "\n"]).collect::<String>())
         }
         Command::Bound(arguments) => run::bound_command(&arguments),
@@ -178,7 +177,7 @@ fn file_or_running(file: Option<&Path>, state: Option<&Path>, command: &str) -> 
     if let Some(file) = file {
         return Ok(file.to_owned());
     }
-    match report::find(None, state) {
+    match RunReport::find(None, state) {
         Ok(report) => Ok(report.file),
         Err(error @ NoRun::Nothing(_)) => {
             eprintln!("error: {error}. `longhaul {command} FILE` needs no running box");

@@ -10,13 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use longhaul_config::units::parse_duration;
-use longhaul_config::{AccessLog, INSTANT_RANGE};
+use longhaul_config::{AccessLog, Dns, parse_duration};
 use longhaul_observe::access_log::{Choice, Follower, Output};
 use longhaul_observe::bill::WhoSums;
 use longhaul_observe::measure::measured;
-use longhaul_observe::report::{self, NoRun, RunReport};
-use longhaul_observe::status::{Status as Gathered, gather};
+use longhaul_observe::report::{NoRun, RunReport};
+use longhaul_observe::status::Status as Gathered;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -94,7 +93,7 @@ fn watch(arguments: &Status) -> Outcome {
 }
 
 fn gathered(arguments: &Status) -> Result<Gathered, u8> {
-    let report = match report::find(arguments.file.as_deref(), arguments.state.as_deref()) {
+    let report = match RunReport::find(arguments.file.as_deref(), arguments.state.as_deref()) {
         Ok(report) => report,
         Err(error @ NoRun::Nothing(_)) => {
             eprintln!("error: {error}");
@@ -102,7 +101,7 @@ fn gathered(arguments: &Status) -> Result<Gathered, u8> {
         }
         Err(error) => return fail(&error.to_string()),
     };
-    Ok(gather(report))
+    Ok(Gathered::gather(report))
 }
 
 /// Returns a flag that a signal to stop sets.
@@ -166,7 +165,7 @@ fn slow_limit(text: &str) -> Result<u64, String> {
 pub(super) fn log(arguments: &Log) -> Outcome {
     if let (true, None) = (arguments.who, &arguments.file)
         && let Ok(RunReport { who: Some(folder), .. }) =
-            report::find(arguments.config.as_deref(), arguments.state.as_deref())
+            RunReport::find(arguments.config.as_deref(), arguments.state.as_deref())
     {
         return who(&folder, arguments);
     }
@@ -202,9 +201,9 @@ pub(super) fn log(arguments: &Log) -> Outcome {
 /// Returns the addresses that names of the running box have before their true responses are known. Those of the default if
 /// none runs.
 fn instant_addresses(arguments: &Log) -> RangeInclusive<Ipv4Addr> {
-    let run = report::find(arguments.config.as_deref(), arguments.state.as_deref()).ok();
+    let run = RunReport::find(arguments.config.as_deref(), arguments.state.as_deref()).ok();
     let settings = run.and_then(|run| longhaul_config::load(&run.file).ok());
-    let range = settings.map_or(INSTANT_RANGE, |loaded| loaded.settings.dns.instant_range);
+    let range = settings.map_or(Dns::INSTANT_RANGE, |loaded| loaded.settings.dns.instant_range);
     range.network()..=range.broadcast()
 }
 
@@ -251,7 +250,7 @@ fn write(output: &mut Output) -> Outcome {
 
 /// Returns the access log of the running box. Says how to get one where there is none.
 fn log_of_the_run(arguments: &Log) -> Result<PathBuf, u8> {
-    let report = match report::find(arguments.config.as_deref(), arguments.state.as_deref()) {
+    let report = match RunReport::find(arguments.config.as_deref(), arguments.state.as_deref()) {
         Ok(report) => report,
         Err(error @ NoRun::Nothing(_)) => {
             eprintln!("error: {error}. A log from earlier is read with `longhaul log LOG`");

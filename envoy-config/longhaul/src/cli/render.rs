@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use longhaul_config::{Acme, Cache, Loaded};
 use longhaul_derive::{HostFacts, derive};
 use longhaul_render::{
-    ControlPlane, Gateway, GatewayError, NearSockets, OBJECTS_FILE, ProgramSockets, RenderedTree, Weighing, gateway,
+    ControlPlane, Gateway, GatewayError, NearSockets, OBJECTS_FILE, ProgramSockets, RenderedTree, Weighing,
 };
 
 use super::{ConfigFile, Outcome, REFUSED, access_log, fail, load_or_refuse, print};
@@ -172,7 +172,7 @@ fn for_control_plane(loaded: &Loaded, plane: Plane, arguments: &Arguments, out: 
     let image = arguments.image.clone().unwrap_or_else(|| example.to_owned());
     let site = Gateway { namespace, name, listeners: arguments.listeners.clone(), image };
     let derived = derive(&loaded.settings, &HostFacts::of_this_machine());
-    let tree = match gateway(&loaded.settings, &derived, plane, &site) {
+    let tree = match site.render(&loaded.settings, &derived, plane) {
         Ok(tree) => tree,
         Err(error @ GatewayError::Render(_)) => return fail(&error.to_string()),
         Err(error) => {

@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use longhaul_config::load_text;
 use longhaul_observe::history::{Configuration, Found};
-use longhaul_observe::report::{self, RunReport};
+use longhaul_observe::report::RunReport;
 use sha2::{Digest as _, Sha256};
 
 use super::history::{Place, found, get, unified};
@@ -121,8 +121,8 @@ impl Former {
 
 fn run_of(place: &Place, file: &Path) -> Option<RunReport> {
     match &place.state {
-        Some(state) => report::find(None, Some(state)).ok(),
-        None => report::find(Some(file), None).ok(),
+        Some(state) => RunReport::find(None, Some(state)).ok(),
+        None => RunReport::find(Some(file), None).ok(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use longhaul_config::units::parse_duration;
+use longhaul_config::parse_duration;
 
 use crate::log_files::{files_since, since_text};
 

@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_program_serves_the_second_request_or_validates_or_says_why_not() {
-        let size = longhaul_config::units::Bytes(1 << 20);
+        let size = longhaul_config::Bytes(1 << 20);
         let cache = Cache::Disk {
             dir: PathBuf::from("/x"),
             size,

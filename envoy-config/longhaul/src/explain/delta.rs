@@ -1,7 +1,7 @@
 //! The verdict on a page of a pair: it crosses the link as its difference from another page of its site, or whole.
 
 use http_semantics::Fields;
-use longhaul_config::{Settings, delta_saving};
+use longhaul_config::Settings;
 use pipe_encoding::delta::{Left, verdict};
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ impl DeltaFate {
     /// Returns the verdict on a response to a visitor without cookies or credentials. Returns None for a box without a
     /// pair, and for a response that is no page.
     pub(super) fn of(settings: &Settings, response: &Fields<'_>) -> Option<Self> {
-        let gain = || delta_saving(&settings.link);
+        let gain = || settings.link.delta_saving();
         (!settings.role.is_alone()).then(|| Self::at_an_end(settings.sends_deltas(), gain, response)).flatten()
     }
 

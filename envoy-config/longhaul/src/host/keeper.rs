@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use http_semantics::addresses::is_refused;
 use ipnet::Ipv4Net;
 use longhaul_config::Settings;
-use longhaul_render::host::{Mapping, Truth, keep};
+use longhaul_render::host::{Truth, keep};
 
 /// The pause before another attempt to connect.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -29,6 +29,9 @@ const GATHER: Duration = Duration::from_millis(20);
 const FORGOTTEN: Duration = Duration::from_mins(15);
 /// The most mappings, those of all names that CoreDNS gives addresses.
 const MOST: usize = 16384;
+
+/// The address of a name, and the truth about it.
+type Mapping = (Ipv4Addr, Truth);
 
 /// A keeper of the map.
 #[derive(Debug)]

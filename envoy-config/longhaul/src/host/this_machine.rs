@@ -5,7 +5,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
-use longhaul_render::host::{ClientInterface, Machine, SYSCTLS, device_of_neighbour};
+use longhaul_render::host::{ClientInterface, Machine};
 
 /// Reads the state of this machine, with clients behind the interfaces `clients`, in the form of [`names`]. The link's
 /// device is left out.
@@ -13,7 +13,7 @@ pub(crate) fn this_machine(clients: &str, siblings: &[IpAddr]) -> Machine {
     let read = |name: &&'static str| fs::read_to_string(sysctl_path(name)).ok().map(|value| (*name, normal(&value)));
     Machine {
         clients: names(clients).map(client_interface).collect(),
-        sysctls: SYSCTLS.iter().filter_map(read).collect(),
+        sysctls: Machine::SYSCTLS.iter().filter_map(read).collect(),
         rules: output(&["-4", "rule", "show"]),
         ipv6_rules: output(&["-6", "rule", "show"]),
         to_siblings: to_siblings(siblings),
@@ -68,6 +68,17 @@ fn to_siblings(siblings: &[IpAddr]) -> Vec<String> {
     devices.unwrap_or_default().into_iter().collect()
 }
 
+/// Returns the interface that leads to an address, from the output of `ip -o route get`. None if the address is behind a
+/// router or on this machine.
+fn device_of_neighbour(route: &str) -> Option<String> {
+    let words: Vec<&str> = route.split_whitespace().collect();
+    if words.first() == Some(&"local") || words.contains(&"via") {
+        return None;
+    }
+    let (_, after) = words.split_at_checked(words.iter().position(|word| *word == "dev")? + 1)?;
+    after.first().map(|device| (*device).to_owned())
+}
+
 /// Replaces tabs by spaces. The kernel separates values by tabs, but accepts spaces.
 fn normal(value: &str) -> String {
     value.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -75,4 +86,23 @@ fn normal(value: &str) -> String {
 
 pub(super) fn sysctl_path(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::device_of_neighbour;
+
+    #[test]
+    fn the_interface_of_an_address_is_known_without_a_router() {
+        for (route, device) in [
+            ("198.51.100.42 dev sibling0 src 198.51.100.41 uid 0 \\    cache ", Some("sibling0")),
+            ("2001:db8:6::2 from :: dev gre7 proto kernel src 2001:db8:6::1 metric 256 pref medium", Some("gre7")),
+            ("198.51.100.42 via 192.0.2.7 dev wan0 src 192.0.2.1 uid 0 ", None),
+            ("local 198.51.100.41 dev lo src 198.51.100.41 uid 0 ", None),
+            ("198.51.100.42 dev", None),
+            ("", None),
+        ] {
+            assert_eq!(device_of_neighbour(route).as_deref(), device, "{route}");
+        }
+    }
 }

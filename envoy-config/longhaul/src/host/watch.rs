@@ -14,7 +14,7 @@ use std::{fs, io, mem};
 use longhaul_config::{DeviceName, Settings};
 use longhaul_derive::{Derived, HostFacts, derive};
 use longhaul_observe::report::{HostFault, HostReport};
-use longhaul_render::host::{ClientInterface, Counted, Machine, QueueKind, counted, lost_queue};
+use longhaul_render::host::{ClientInterface, Counted, Machine, QueueKind};
 
 use super::link_device::{kinds_of_queues, link_device};
 use super::links::LinkWatch;
@@ -49,7 +49,7 @@ impl Watch {
         Self {
             file,
             clients,
-            ports: counted(settings),
+            ports: Counted::of(settings),
             ipv6_bypasses: settings.listen.ipv6_bypasses(),
             derived: derive(settings, &HostFacts::unknown()),
             device: settings.link.device.clone().map(|device| (device, kinds_of_queues())),
@@ -130,7 +130,7 @@ impl Watch {
         let clients = names(&self.clients).map(|name| ClientInterface { name: name.to_owned(), ..Default::default() });
         let machine = Machine { link, clients: clients.collect(), ..Machine::default() };
         let fault = |why| HostFault::Unshaped { why, cure: self.again() };
-        lost_queue(&self.derived, &machine).map(fault).into_iter().collect()
+        machine.lost_queue(&self.derived).map(fault).into_iter().collect()
     }
 
     /// Returns the faults of the kernel's settings and of the interfaces. Without interception, clients need no gateway.

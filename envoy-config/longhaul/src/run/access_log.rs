@@ -195,8 +195,7 @@ fn day_at(time: SystemTime) -> u64 {
 mod tests {
     use std::cell::Cell;
 
-    use longhaul_config::LoggedClients;
-    use longhaul_config::units::Bytes;
+    use longhaul_config::{Bytes, LoggedClients};
 
     use super::*;
 

@@ -57,11 +57,12 @@ impl Accounts {
         let at_s = now();
         self.ledger.tend(groups, at_s);
         for one in billed {
-            let moved = self.ledger.count(one, groups, at_s);
-            self.changed = true;
             if settings.log.who {
-                self.hour_at(at_s).add(&moved);
+                self.begin_hour(at_s);
             }
+            let hour = self.hour.as_mut().filter(|_| settings.log.who);
+            self.ledger.count(one, groups, at_s, hour);
+            self.changed = true;
         }
         if self.saved_at.is_none_or(|at| at.elapsed() >= SAVE) {
             self.saved_at = Some(Instant::now());
@@ -105,17 +106,17 @@ impl Accounts {
         self.forget(settings)
     }
 
-    /// Returns the present hour. The last one is written to its end.
-    fn hour_at(&mut self, at_s: u64) -> &mut WhoHour {
+    /// Begins the present hour, unless it has begun. The last one is written to its end.
+    fn begin_hour(&mut self, at_s: u64) {
         let present = self.hour.take();
         if let Some(last) = present.as_ref().filter(|hour| !hour.has(at_s)) {
             let text = last.text().unwrap_or_default();
             let _ = replaced_file::replace(&self.who.join(last.name()), text.as_bytes(), 0o640);
         }
         let present = present.filter(|hour| hour.has(at_s));
-        self.hour.insert(present.unwrap_or_else(|| {
+        self.hour = Some(present.unwrap_or_else(|| {
             WhoHour::at(at_s, &fs::read_to_string(self.who.join(WhoHour::name_at(at_s))).unwrap_or_default())
-        }))
+        }));
     }
 
     /// Removes the files of hours before `log.keep`.

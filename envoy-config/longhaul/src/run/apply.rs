@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use longhaul_config::units::show_duration;
-use longhaul_config::{LoadError, Log, Settings, Termination, load};
+use longhaul_config::{LoadError, Log, Settings, Termination, load, show_duration};
 use longhaul_observe::report::{Refusal, SetUp};
 use longhaul_render::RenderedTree;
 

@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use longhaul_config::units::Bytes;
-use longhaul_config::{Cache, Settings};
+use longhaul_config::{Bytes, Cache, Settings};
 use longhaul_observe::report::CacheFault;
 
 use super::disk_space;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use longhaul_config::{PeerName, Role, Settings};
 use longhaul_derive::Derived;
 use longhaul_observe::Endpoint;
-use longhaul_render::{WEIGHTS_PATH, Weighing, Weights};
+use longhaul_render::{Weighing, Weights};
 
 use super::log::HeardWeights;
 use super::pipe_question::{PipeQuestion, Question};
@@ -43,7 +43,7 @@ impl ToldWeights {
         if weights != self.weights {
             *self = Self { question: PipeQuestion::default(), weights };
         }
-        let question = || Question { path: format!("{WEIGHTS_PATH}?{}", self.weights), yes: YES };
+        let question = || Question { path: format!("{}?{}", Weights::PATH, self.weights), yes: YES };
         self.question.tend(settings, pipe, admin, question);
     }
 }

@@ -8,7 +8,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use longhaul_config::{Settings, Share};
+use longhaul_config::Settings;
+use longhaul_config::share::Share;
 use longhaul_observe::compare::Measurement;
 
 use super::events::Event;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use longhaul_config::units::Bytes;
+use longhaul_config::Bytes;
 use longhaul_observe::Disk;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use longhaul_config::units::Bytes;
+use longhaul_config::Bytes;
 
 use super::generation::GenerateError;
 use super::locate::LocateError;

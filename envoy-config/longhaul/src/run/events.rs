@@ -8,7 +8,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 use std::{fs, io, thread};
 
-use longhaul_config::diagnostic::FileHashes;
 use longhaul_config::{Role, Settings};
 use longhaul_observe::compare::Compared;
 use longhaul_observe::measure::Noticed;
@@ -138,7 +137,11 @@ impl Content {
 impl Inputs {
     /// Returns the inputs of `settings`. A file in `read` has the content that it had then, so that a later edit is a
     /// change. Reads all others now. A file that cannot be read is an input too.
-    pub(super) fn of<'a>(settings: &Settings, read: &FileHashes, filters: impl Iterator<Item = &'a Path>) -> Self {
+    pub(super) fn of<'a>(
+        settings: &Settings,
+        read: &BTreeMap<PathBuf, [u8; 32]>,
+        filters: impl Iterator<Item = &'a Path>,
+    ) -> Self {
         let content = |path: &Path| match read.get(path) {
             Some(hash) => Some(Content { hash: *hash, stamp: None }),
             None => Content::of(path, None),

@@ -152,7 +152,7 @@ impl Generation {
             near,
             dns_metrics,
             remembered,
-            pushed: longhaul_render::pushed_socket(&machine.admin),
+            pushed: CorefileContext::pushed_socket(&machine.admin),
             followers: machine.kept.join(FOLLOWERS),
             told,
         };
@@ -162,7 +162,7 @@ impl Generation {
     /// Returns the same files with the shares of other weights.
     pub(super) fn weighed(&self, weighing: Weighing) -> Result<RenderedTree, RenderError> {
         let artifacts = Artifacts { weighing, ..self.artifacts.clone() };
-        longhaul_render::with_weights(&self.tree, &self.settings, &self.derived, &artifacts)
+        self.tree.with_weights(&self.settings, &self.derived, &artifacts)
     }
 
     /// Returns true if the native module runs the filters.
@@ -198,7 +198,7 @@ impl Generation {
             told: self.told.as_deref(),
             true_addresses: self.told.is_some().then_some(Path::new(TRUE_ADDRESSES)),
         };
-        let corefile = longhaul_render::corefile(&self.settings, &context);
+        let corefile = context.corefile(&self.settings);
         self.tree = self.tree.with(COREFILE, corefile);
         self
     }

@@ -5,10 +5,10 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use longhaul_config::{Cache, INSTANT_RANGE, Loaded, Settings, reaches};
+use longhaul_config::{Cache, Dns, Loaded, Settings, reaches};
 use longhaul_derive::{CongestionControl, CongestionControls, Derived, HostFacts};
-use longhaul_observe::report::{RunReport, find};
-use longhaul_render::host::{Machine, lost_queue, wide_device};
+use longhaul_observe::report::RunReport;
+use longhaul_render::host::Machine;
 use longhaul_render::{NearSockets, ProgramSockets, Weighing};
 
 use super::access_log::Destination;
@@ -139,8 +139,8 @@ pub(crate) fn own_sockets(state: Option<&Path>, loaded: &Loaded) -> Vec<OwnSocke
 /// Returns the live run of `file`: in the state folder `state`, or without one in any that this user may see.
 fn run_of(file: &Path, state: Option<&Path>) -> Option<RunReport> {
     let run = match state {
-        Some(folder) => find(None, Some(folder)),
-        None => find(Some(file), None),
+        Some(folder) => RunReport::find(None, Some(folder)),
+        None => RunReport::find(Some(file), None),
     };
     run.ok().filter(|run| run.file == file)
 }
@@ -244,7 +244,7 @@ fn unsteered_names(settings: &Settings) -> Option<Fact> {
 /// A range of instant addresses that somebody has. A file of an older version chose neither the range nor such addresses.
 fn taken_range(settings: &Settings) -> Option<Fact> {
     let text = in_use(settings, &local_addresses())?;
-    let chosen = settings.first_visits().is_ok() || settings.dns.instant_range != INSTANT_RANGE;
+    let chosen = settings.first_visits().is_ok() || settings.dns.instant_range != Dns::INSTANT_RANGE;
     let key = Some("dns.instant_range");
     Some(if chosen { Fact::contradicts(key, &text) } else { Fact::advises(key, text) })
 }
@@ -271,12 +271,9 @@ fn link_queue(settings: &Settings, derived: &Derived, runs: bool) -> Vec<Fact> {
     let device = link_device(name, None);
     let is_made_later = !runs && device.has_the_kernels_queue();
     let machine = Machine { link: Some(device), ..Machine::default() };
-    let lost = lost_queue(derived, &machine).filter(|_| !is_made_later);
+    let lost = machine.lost_queue(derived).filter(|_| !is_made_later);
     let lost = lost.map(|why| format!("{why}. `longhaul host` makes the queue when that has changed"));
-    lost.into_iter()
-        .chain(wide_device(derived, &machine))
-        .map(|text| Fact::advises(Some("link.device"), text))
-        .collect()
+    lost.into_iter().chain(machine.wide_device(derived)).map(|text| Fact::advises(Some("link.device"), text)).collect()
 }
 
 /// Parents that are listeners of this box at an address of the machine, `local`. The file does not name that address.

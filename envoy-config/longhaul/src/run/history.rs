@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use longhaul_observe::history::{Came, Configuration, History};
+use longhaul_observe::history::{Configuration, History};
 use longhaul_observe::report::{ProblemKind, ProblemRecord};
 
 use super::log::Level;
@@ -48,33 +48,8 @@ impl Recorder {
     pub(super) fn begin(&mut self, now: u64, version: &str, next: InForce<'_>) {
         self.end(now);
         let history = History::read(&self.folder).unwrap_or_default();
-        let last = history.configurations.first().filter(|last| last.file == next.file);
-        let is_same = last.is_some_and(|last| last.sha256 == next.sha256);
-        self.present = match last {
-            Some(last) if is_same && last.version == version => {
-                let mut again = last.clone();
-                again.resume(now);
-                Some(again)
-            }
-            _ => read(next.file, next.sha256).map(|text| Configuration {
-                number: history.configurations.first().map_or(0, |last| last.number) + 1,
-                file: next.file.to_owned(),
-                came: match next.is_start {
-                    true if is_same => Came::Version,
-                    true => Came::Start,
-                    false => Came::Change,
-                },
-                version: version.to_owned(),
-                began: now,
-                seen: now,
-                served_s: 0,
-                problem_s: 0,
-                problems: Vec::new(),
-                standing: Vec::new(),
-                sha256: next.sha256.to_owned(),
-                text,
-            }),
-        };
+        let read = || read(next.file, next.sha256);
+        self.present = history.next(now, version, (next.file, next.sha256), next.is_start, read);
         if let Err(error) = self.write() {
             let folder = self.folder.display();
             say(
@@ -176,8 +151,8 @@ mod tests {
         one.recorder.end(1_070);
         one.begin(1_080, "b", "0.2.0", true);
         let history = one.history();
-        let came: Vec<_> = history.iter().map(|one| (one.number, one.came, one.text.as_str())).collect();
-        assert_eq!(came, [(3, Came::Version, "b"), (2, Came::Change, "b"), (1, Came::Start, "a")]);
+        let texts: Vec<_> = history.iter().map(|one| (one.number, one.text.as_str())).collect();
+        assert_eq!(texts, [(3, "b"), (2, "b"), (1, "a")]);
         let first = &history[2];
         assert_eq!((first.served_s, first.problem_s, first.was_healthy()), (40 + 60, 30, Some(false)));
         assert_eq!(history[1].was_healthy(), Some(true));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use longhaul_config::{ImagesWish, Settings};
-use longhaul_render::{FILTERS, Filter, Modules, NativeModule, WasmModule};
+use longhaul_render::{Filter, NativeModule, WasmModule};
 use sha2::{Digest, Sha256};
 
 use super::engine::NativePlace;
@@ -118,7 +118,7 @@ pub(crate) fn locate(overridden: &Overridden) -> Result<Located, LocateError> {
 /// A filter that `settings` need is missing.
 pub(crate) fn filters(settings: &Settings) -> Result<FilterPaths, LocateError> {
     let mut found = FilterPaths::new();
-    for filter in FILTERS.iter().filter(|filter| !filter.is_native_only) {
+    for filter in Filter::ALL.iter().filter(|filter| !filter.is_native_only) {
         match find(&Lookup::filter(filter), None) {
             Ok(path) => drop(found.insert(filter.name, path)),
             Err(error) if (filter.needed)(settings) => return Err(error),
@@ -218,7 +218,7 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 /// Returns the filters with the hashes that name their copies.
-pub(super) fn wasm_modules(paths: &FilterPaths) -> Result<Modules, LocateError> {
+pub(super) fn wasm_modules(paths: &FilterPaths) -> Result<BTreeMap<&'static str, WasmModule>, LocateError> {
     paths.iter().map(|(name, path)| Ok((*name, wasm_module(path)?))).collect()
 }
 

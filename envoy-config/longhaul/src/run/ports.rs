@@ -9,7 +9,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use longhaul_config::{Family, Ground, Loaded, LookupTransport, PageListen, PipeTransport, Role, Settings, Sockets};
-use longhaul_derive::offers_http3;
 use longhaul_observe::report::RunReport;
 use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt};
 
@@ -193,7 +192,7 @@ pub(super) fn wanted(settings: &Settings) -> Vec<ListenSocket> {
     };
     let udp = [
         ("listen.dns", all(&listen.dns)),
-        ("listen.tls", if offers_http3(settings) { all(&listen.tls) } else { Vec::new() }),
+        ("listen.tls", if settings.offers_http3() { all(&listen.tls) } else { Vec::new() }),
         ("split.listen", one(quic)),
     ];
     let wanted = |(key, sockets): (&'static str, Vec<SocketAddr>), transport| {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use longhaul_config::Settings;
 use longhaul_observe::report::ProblemRecord;
-use longhaul_observe::status::{Status, gather, time};
+use longhaul_observe::status::{Status, time};
 use longhaul_observe::why::Measured;
 use serde::Serialize;
 
@@ -60,7 +60,7 @@ impl ProblemWatch {
         thread::Builder::new().name("problems".to_owned()).spawn(move || {
             loop {
                 let state = report.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                if state.map(gather).is_some_and(|status| !watching.look(&status, &events)) {
+                if state.map(Status::gather).is_some_and(|status| !watching.look(&status, &events)) {
                     break;
                 }
                 match changes.recv_timeout(PAUSE) {

@@ -67,7 +67,7 @@ mod tests {
     use longhaul_config::AccessLog;
     use longhaul_observe::Endpoint;
     use longhaul_observe::measure::Noticed;
-    use longhaul_observe::report::{ChildReport, DnsReport, PairReport, SetUp, Sockets, find, process_start};
+    use longhaul_observe::report::{ChildReport, DnsReport, PairReport, SetUp, Sockets, process_start};
 
     use longhaul_observe::why::CostReport;
 
@@ -126,7 +126,7 @@ mod tests {
         let me = std::process::id();
         let start = process_start(me).unwrap();
         let mut publisher = Publisher::new(folder.path());
-        let read = || find(None, Some(folder.path())).ok();
+        let read = || RunReport::find(None, Some(folder.path())).ok();
         assert!(read().is_none(), "nothing was written yet");
         publisher.publish(report(me, start));
         assert_eq!(read(), Some(report(me, start)));

@@ -26,8 +26,8 @@ impl StatusServer {
         let pages = StatusPage::default();
         let page = move |path: &str| {
             let report = report.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
-            let file = pages.page(RunReport { pages: recent.list(), ..report }, path)?;
-            Some(Resource::ok(file.media_type, file.body))
+            let (media_type, body) = pages.page(RunReport { pages: recent.list(), ..report }, path)?;
+            Some(Resource::ok(media_type, body))
         };
         Self { pages: Arc::new(page), server: PageServer::new("listen.status", "status page") }
     }

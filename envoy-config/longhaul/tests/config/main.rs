@@ -11,7 +11,7 @@ mod wrong;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use longhaul::cli::describe;
+use longhaul::describe;
 use longhaul_config::{LoadError, load};
 use longhaul_derive::{HostFacts, derive};
 use snapbox::{Assert, Data};

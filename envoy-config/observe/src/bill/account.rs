@@ -157,8 +157,7 @@ pub struct QuotaReport {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_config::Quota;
-    use longhaul_config::units::Bytes;
+    use longhaul_config::{Bytes, Quota};
 
     use super::*;
 

@@ -24,6 +24,19 @@ pub struct Billed {
     pub site: String,
 }
 
+/// Bytes that a client moved since the line before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Moved {
+    /// The client.
+    pub client: IpAddr,
+    /// The host.
+    pub site: String,
+    /// The bytes to it over the link.
+    pub down: u64,
+    /// The bytes from it.
+    pub up: u64,
+}
+
 impl Billed {
     /// Reads the line behind its mark: stream, kind of line, client, bytes to and from the other end with their frames, bytes
     /// from and to the client, outcome of the cache, and host. None if it is no such line.

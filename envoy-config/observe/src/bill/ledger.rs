@@ -7,7 +7,8 @@ use longhaul_config::ClientGroup;
 use serde::{Deserialize, Serialize};
 
 use super::account::{Account, GroupReport};
-use super::billed::Billed;
+use super::billed::{Billed, Moved};
+use super::who::WhoHour;
 
 /// A stream without a line for so long has gone with its Envoy. One that is under way has a line each 10 s.
 const FORGET_S: u64 = 60;
@@ -32,22 +33,17 @@ struct Counted {
     at_s: u64,
 }
 
-/// Bytes that a client moved since the line before.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moved {
-    /// The client.
-    pub client: IpAddr,
-    /// The host.
-    pub site: String,
-    /// The bytes to it over the link.
-    pub down: u64,
-    /// The bytes from it.
-    pub up: u64,
-}
-
 impl Ledger {
-    /// Counts a line at a time, in seconds since 1970. Returns what is new in it.
-    pub fn count(&mut self, billed: Billed, groups: &[ClientGroup], at_s: u64) -> Moved {
+    /// Counts a line at a time, in seconds since 1970. Adds what is new in it to the hour.
+    pub fn count(&mut self, billed: Billed, groups: &[ClientGroup], at_s: u64, hour: Option<&mut WhoHour>) {
+        let moved = self.moved(billed, groups, at_s);
+        if let Some(hour) = hour {
+            hour.add(&moved);
+        }
+    }
+
+    /// Counts a line. Returns what is new in it.
+    fn moved(&mut self, billed: Billed, groups: &[ClientGroup], at_s: u64) -> Moved {
         let before = self.streams.remove(&billed.stream).unwrap_or_default();
         let (mut down, mut up) = (billed.down.saturating_sub(before.down), billed.up.saturating_sub(before.up));
         if !billed.ended {
@@ -97,8 +93,7 @@ fn group_of(groups: &[ClientGroup], client: IpAddr) -> Option<&ClientGroup> {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_config::units::Bytes;
-    use longhaul_config::{Period, Quota};
+    use longhaul_config::{Bytes, Period, Quota};
 
     use super::*;
 
@@ -133,11 +128,11 @@ mod tests {
             line("c", true, "198.51.100.1", 9),
             line("d", true, "2001:db8::7", 5),
         ] {
-            ledger.count(one, &groups(), NOW);
+            ledger.count(one, &groups(), NOW, None);
         }
         assert_eq!(downs(&ledger), [50, 705, 9]);
         assert!(ledger.slow(&groups()).is_empty());
-        assert_eq!(ledger.count(line("a", true, "192.0.2.70", 1000), &groups(), NOW).down, 300);
+        assert_eq!(ledger.moved(line("a", true, "192.0.2.70", 1000), &groups(), NOW).down, 300);
         assert_eq!(downs(&ledger), [50, 1005, 9]);
         assert_eq!(ledger.slow(&groups()), BTreeSet::from(["crew".to_owned()]));
         let saved = serde_json::to_string(&ledger).unwrap();
@@ -151,9 +146,9 @@ mod tests {
     #[test]
     fn streams_that_have_gone_are_forgotten_and_those_under_way_are_not() {
         let mut ledger = Ledger::default();
-        ledger.count(line("gone", false, "192.0.2.7", 10), &groups(), NOW);
+        ledger.count(line("gone", false, "192.0.2.7", 10), &groups(), NOW, None);
         ledger.tend(&groups(), NOW + 70);
-        ledger.count(line("new", false, "192.0.2.7", 10), &groups(), NOW + 100);
+        ledger.count(line("new", false, "192.0.2.7", 10), &groups(), NOW + 100, None);
         ledger.tend(&groups(), NOW + 140);
         assert_eq!(ledger.streams.keys().collect::<Vec<_>>(), ["new"]);
         ledger.tend(&groups()[..1], NOW + 141);

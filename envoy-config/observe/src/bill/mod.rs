@@ -19,6 +19,6 @@ mod who;
 pub use {
     account::{GroupReport, QuotaReport, Sum},
     billed::Billed,
-    ledger::{Ledger, Moved},
+    ledger::Ledger,
     who::{WhoHour, WhoSums},
 };

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::ledger::Moved;
+use super::billed::Moved;
 use crate::access_log::bytes_in_words;
 use crate::table;
 
@@ -50,7 +50,7 @@ impl WhoHour {
     }
 
     /// Adds bytes.
-    pub fn add(&mut self, moved: &Moved) {
+    pub(super) fn add(&mut self, moved: &Moved) {
         if moved.down == 0 && moved.up == 0 {
             return;
         }

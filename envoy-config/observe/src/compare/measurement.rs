@@ -3,8 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use longhaul_config::Share;
-use longhaul_config::share::NFLOG_GROUP;
+use longhaul_config::share::Share;
 
 use super::Compared;
 use super::connections::Comparison;
@@ -77,7 +76,7 @@ impl Measurement {
 fn in_words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "reading the packets of clients needs CAP_NET_ADMIN. Under systemd, run `systemctl edit longhaul`, add `[Service]`, `AmbientCapabilities=CAP_NET_ADMIN` and `CapabilityBoundingSet=CAP_NET_ADMIN`, and restart the service".to_owned(),
-        io::ErrorKind::ResourceBusy => format!("another process reads the kernel's packet log {NFLOG_GROUP}"),
-        _ => format!("the kernel's packet log {NFLOG_GROUP} cannot be read: {error}"),
+        io::ErrorKind::ResourceBusy => format!("another process reads the kernel's packet log {}", Share::NFLOG_GROUP),
+        _ => format!("the kernel's packet log {} cannot be read: {error}", Share::NFLOG_GROUP),
     }
 }

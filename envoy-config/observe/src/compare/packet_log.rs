@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use longhaul_config::share::{Group, NFLOG_GROUP};
+use longhaul_config::share::{Group, Share};
 use netlink_packet_core::{NetlinkMessage, NetlinkPayload};
 use netlink_packet_netfilter::nflog::{ConfigCmd, ConfigMode, ConfigNla, PacketNla, ULogMessage, config_request};
 use netlink_packet_netfilter::{NetfilterMessage, NetfilterMessageInner, NetfilterProtoFamily};
@@ -42,7 +42,7 @@ impl PacketLog {
         let log = Self(socket);
         // Each packet is sent at once: the time of its arrival here counts.
         let options = [ConfigNla::from(ConfigCmd::Bind), ConfigMode::new_packet(COPIED).into(), ConfigNla::QThresh(1)];
-        let request = config_request(NetfilterProtoFamily::Unspec, NFLOG_GROUP, options.into());
+        let request = config_request(NetfilterProtoFamily::Unspec, Share::NFLOG_GROUP, options.into());
         let mut bytes = vec![0; request.buffer_len()];
         request.serialize(&mut bytes);
         log.0.send(&bytes, 0)?;
@@ -121,7 +121,7 @@ mod tests {
 
     fn message(prefix: &str, packet: &[u8]) -> Vec<u8> {
         let attributes = vec![PacketNla::Prefix(CString::new(prefix).unwrap()), PacketNla::Payload(packet.to_vec())];
-        let header = NetfilterHeader::new(NetfilterProtoFamily::IPv4, 0, NFLOG_GROUP);
+        let header = NetfilterHeader::new(NetfilterProtoFamily::IPv4, 0, Share::NFLOG_GROUP);
         let inner = NetfilterMessage::new(header, ULogMessage::Packet(attributes));
         let mut message = NetlinkMessage::new(NetlinkHeader::default(), NetlinkPayload::from(inner));
         message.finalize();

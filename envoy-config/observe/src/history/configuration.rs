@@ -11,7 +11,7 @@ const NOTICED_S: u64 = 6;
 /// The way in which a configuration came into force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Came {
+pub(super) enum Came {
     /// A run started with it.
     Start,
     /// It was taken over while the box ran.
@@ -28,7 +28,7 @@ pub struct Configuration {
     /// The file it was read from.
     pub file: std::path::PathBuf,
     /// The way in which it came into force.
-    pub came: Came,
+    pub(super) came: Came,
     /// The version of Longhaul.
     pub version: String,
     /// The time since when it is in force, in seconds since 1970.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::list::History;
-use crate::report::{SERVICE_FILE, SERVICE_FOLDER, own_state_folders};
+use crate::report::{SERVICE_FILE, SERVICE_FOLDER, list, own_state_folders};
 
 /// A history that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,41 +39,37 @@ pub enum NoHistory {
     },
 }
 
-fn list(files: &[PathBuf]) -> String {
-    files.iter().map(|file| format!("  {}", file.display())).collect::<Vec<_>>().join("\n")
-}
-
-/// Returns the history of `config`, or that in the state folder `state`. Without both, returns the only one of this user and
-/// of the service.
-///
-/// # Errors
-/// There is none, there are several, or this user may not read it.
-pub fn find(config: Option<&Path>, state: Option<&Path>) -> Result<Found, NoHistory> {
-    let folders = state.map_or_else(|| own_state_folders(config), |state| vec![state.to_owned()]);
-    let mut refused = None;
-    let mut found: Vec<Found> = Vec::new();
-    for state in folders {
-        let folder = state.join("kept").join(History::FOLDER);
-        match History::read(&folder) {
-            Ok(history) => found.extend(of(history, folder, &state, config)),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                refused = Some(NoHistory::Unreadable { path: folder, error });
-            }
-            Err(_) => {}
-        }
-    }
-    match (found.pop(), refused) {
-        (Some(one), _) if found.is_empty() => Ok(one),
-        (Some(one), _) => {
-            found.push(one);
-            Err(NoHistory::Several(found.iter().filter_map(Found::recorded).map(Path::to_owned).collect()))
-        }
-        (None, Some(refused)) => Err(refused),
-        (None, None) => Err(NoHistory::None),
-    }
-}
-
 impl Found {
+    /// Returns the history of `config`, or that in the state folder `state`. Without both, returns the only one of this user and
+    /// of the service.
+    ///
+    /// # Errors
+    /// There is none, there are several, or this user may not read it.
+    pub fn find(config: Option<&Path>, state: Option<&Path>) -> Result<Self, NoHistory> {
+        let folders = state.map_or_else(|| own_state_folders(config), |state| vec![state.to_owned()]);
+        let mut refused = None;
+        let mut found: Vec<Self> = Vec::new();
+        for state in folders {
+            let folder = state.join("kept").join(History::FOLDER);
+            match History::read(&folder) {
+                Ok(history) => found.extend(of(history, folder, &state, config)),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    refused = Some(NoHistory::Unreadable { path: folder, error });
+                }
+                Err(_) => {}
+            }
+        }
+        match (found.pop(), refused) {
+            (Some(one), _) if found.is_empty() => Ok(one),
+            (Some(one), _) => {
+                found.push(one);
+                Err(NoHistory::Several(found.iter().filter_map(Self::recorded).map(Path::to_owned).collect()))
+            }
+            (None, Some(refused)) => Err(refused),
+            (None, None) => Err(NoHistory::None),
+        }
+    }
+
     fn recorded(&self) -> Option<&Path> {
         self.history.configurations.first().map(|one| one.file.as_path())
     }
@@ -113,18 +109,18 @@ mod tests {
     #[test]
     fn a_history_is_found_by_its_state_folder_and_not_under_the_name_of_another_file() {
         let state = tempfile::tempdir().unwrap();
-        assert!(matches!(find(None, Some(state.path())), Err(NoHistory::None)));
+        assert!(matches!(Found::find(None, Some(state.path())), Err(NoHistory::None)));
         let folder = state.path().join("kept").join(History::FOLDER);
         fs::create_dir_all(&folder).unwrap();
         let one = configuration(1, "a");
         fs::write(History::path(&folder, 1), serde_json::to_vec(&one).unwrap()).unwrap();
-        let found = find(None, Some(state.path())).unwrap();
+        let found = Found::find(None, Some(state.path())).unwrap();
         assert_eq!(
             (found.history.configurations.as_slice(), &found.file),
             ([one.clone()].as_slice(), &Some(one.file.clone()))
         );
-        assert!(find(Some(&one.file), Some(state.path())).is_ok());
-        assert!(matches!(find(Some(Path::new("/other.yaml")), Some(state.path())), Err(NoHistory::None)));
+        assert!(Found::find(Some(&one.file), Some(state.path())).is_ok());
+        assert!(matches!(Found::find(Some(Path::new("/other.yaml")), Some(state.path())), Err(NoHistory::None)));
     }
 
     #[test]

@@ -46,6 +46,44 @@ impl History {
         Ok(Self { configurations })
     }
 
+    /// Returns the configuration with `text` in `file`, which comes into force at `now`, in seconds since 1970. `is_start`: a
+    /// run starts with it. The same one again, after a restart, is no new one, and `text` is not called. None: there is no
+    /// text.
+    pub fn next(
+        &self,
+        now: u64,
+        version: &str,
+        (file, sha256): (&Path, &str),
+        is_start: bool,
+        text: impl FnOnce() -> Option<String>,
+    ) -> Option<Configuration> {
+        let last = self.configurations.first().filter(|last| last.file == file);
+        let is_same = last.is_some_and(|last| last.sha256 == sha256);
+        if let Some(last) = last.filter(|last| is_same && last.version == version) {
+            let mut again = last.clone();
+            again.resume(now);
+            return Some(again);
+        }
+        Some(Configuration {
+            number: self.configurations.first().map_or(0, |last| last.number) + 1,
+            file: file.to_owned(),
+            came: match is_start {
+                true if is_same => Came::Version,
+                true => Came::Start,
+                false => Came::Change,
+            },
+            version: version.to_owned(),
+            began: now,
+            seen: now,
+            served_s: 0,
+            problem_s: 0,
+            problems: Vec::new(),
+            standing: Vec::new(),
+            sha256: sha256.to_owned(),
+            text: text()?,
+        })
+    }
+
     /// Returns the file of the configuration `number` in `folder`.
     #[must_use]
     pub fn path(folder: &Path, number: u32) -> PathBuf {
@@ -153,6 +191,26 @@ mod tests {
             (&json!("change of the file, back to 1"), &json!(3))
         );
         assert!(history.table(120).contains("4       1970-01-01 00:00:00   hash of   start of version 0.2.0"));
+    }
+
+    #[test]
+    fn the_next_one_is_the_same_again_or_says_how_it_came() {
+        let next = |history: &History, version: &str, text: &str, is_start| {
+            let (file, sha256) = (Path::new("/box.yaml"), format!("hash of {text}"));
+            history.next(90, version, (file, &sha256), is_start, || Some(text.to_owned())).unwrap()
+        };
+        let first = next(&History::default(), "0.1.0", "a", true);
+        assert_eq!((first.number, first.came), (1, Came::Start));
+        let history = History { configurations: vec![first] };
+        assert_eq!(next(&history, "0.1.0", "a", true).number, 1);
+        for (version, text, is_start, came) in [
+            ("0.2.0", "a", true, Came::Version),
+            ("0.1.0", "b", true, Came::Start),
+            ("0.1.0", "b", false, Came::Change),
+        ] {
+            let next = next(&history, version, text, is_start);
+            assert_eq!((next.number, next.came), (2, came), "{version} {text}");
+        }
     }
 
     #[test]

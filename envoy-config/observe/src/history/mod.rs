@@ -9,7 +9,7 @@ mod find;
 mod list;
 
 pub use {
-    configuration::{Came, Configuration},
-    find::{Found, NoHistory, find},
+    configuration::Configuration,
+    find::{Found, NoHistory},
     list::History,
 };

@@ -5,8 +5,7 @@ use std::net::IpAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use longhaul_config::units::{Rate, show_duration};
-use longhaul_config::{Fill, Link, RoleName, Settings};
+use longhaul_config::{Fill, Link, Rate, RoleName, Settings, show_duration};
 use serde::Serialize;
 
 use super::estimate::{Estimate, Measured, Samples, suggest};

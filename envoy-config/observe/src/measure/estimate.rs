@@ -11,7 +11,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use longhaul_config::units::Rate;
+use longhaul_config::Rate;
 use serde::Serialize;
 
 use super::kernel::{Connection, ConnectionId};

@@ -13,8 +13,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 use std::{fmt, io};
 
-use longhaul_config::units::{Rate, show_duration};
-use longhaul_config::{Link, Settings};
+use longhaul_config::{Link, Rate, Settings, show_duration};
 use serde::{Deserialize, Serialize};
 
 use super::estimate::{Estimate, per_second, percentile, suggest, two_digits};

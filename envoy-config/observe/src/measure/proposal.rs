@@ -1,7 +1,6 @@
 //! The `link:` line that fits the measured link.
 
-use longhaul_config::units::{Rate, show_duration};
-use longhaul_config::{Link, Settings};
+use longhaul_config::{Link, Rate, Settings, show_duration};
 
 use super::estimate::Suggestion;
 

@@ -172,7 +172,7 @@ fn patience(link: &Link) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_config::units::Rate;
+    use longhaul_config::Rate;
 
     use super::*;
 

@@ -130,6 +130,25 @@ pub struct RunReport {
 impl RunReport {
     /// The name of the file in the state folder.
     pub const FILE: &str = "run.json";
+
+    /// Finds the run of `config`, or the run in the folder `state`. Without both, finds the only run of this user. Root
+    /// finds the runs of all users.
+    ///
+    /// # Errors
+    /// No such run, several of them, or a report that this user may not read.
+    pub fn find(config: Option<&Path>, state: Option<&Path>) -> Result<Self, NoRun> {
+        match (config, state) {
+            (_, Some(folder)) => read(folder)?
+                .ok_or_else(|| NoRun::Nothing(format!("no `longhaul run` has the state folder {}", folder.display()))),
+            (Some(config), None) => read(&default_folder(config))?.or_else(|| of_anybody(config)).ok_or_else(|| {
+                NoRun::Nothing(format!(
+                    "{} is not running. Add --state DIR if the run was started with it, and use root for a run of another user",
+                    config.display()
+                ))
+            }),
+            (None, None) => the_only_one(),
+        }
+    }
 }
 
 /// A change that was refused.
@@ -223,27 +242,8 @@ pub enum NoRun {
     },
 }
 
-fn list(files: &[PathBuf]) -> String {
+pub(crate) fn list(files: &[PathBuf]) -> String {
     files.iter().map(|file| format!("  {}", file.display())).collect::<Vec<_>>().join("\n")
-}
-
-/// Finds the run of `config`, or the run in the folder `state`. Without both, finds the only run of this user. Root
-/// finds the runs of all users.
-///
-/// # Errors
-/// No such run, several of them, or a report that this user may not read.
-pub fn find(config: Option<&Path>, state: Option<&Path>) -> Result<RunReport, NoRun> {
-    match (config, state) {
-        (_, Some(folder)) => read(folder)?
-            .ok_or_else(|| NoRun::Nothing(format!("no `longhaul run` has the state folder {}", folder.display()))),
-        (Some(config), None) => read(&default_folder(config))?.or_else(|| of_anybody(config)).ok_or_else(|| {
-            NoRun::Nothing(format!(
-                "{} is not running. Add --state DIR if the run was started with it, and use root for a run of another user",
-                config.display()
-            ))
-        }),
-        (None, None) => the_only_one(),
-    }
 }
 
 /// Returns the run of `longhaul.service`, if this user may read its report.

@@ -4,8 +4,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use longhaul_config::units::show_duration;
-use longhaul_config::{Cache, Settings, Validity};
+use longhaul_config::{Cache, Settings, Validity, show_duration};
 use serde::{Deserialize, Serialize};
 
 /// The parts of a configuration that `longhaul status` compares with the machine.

@@ -37,9 +37,8 @@ use crate::unix_http::NoPage;
 use crate::why::{Minute, Reading, Saved, Today, Verdict, Way, Why, explain};
 use crate::{Disk, Endpoint, OpenFiles, serves};
 use dns::DnsCounts;
-use longhaul_config::units::Bytes;
-use longhaul_config::{AccessLog, Validity};
-pub use page::{PageFile, StatusPage};
+use longhaul_config::{AccessLog, Bytes, Validity};
+pub use page::StatusPage;
 use pair::PairStatus;
 use parents::ParentStatus;
 use past::PastProblem;
@@ -207,26 +206,6 @@ struct Child {
     pub last_end: Option<String>,
 }
 
-/// Queries each part. A part that does not respond is a problem in the result, not an error.
-pub fn gather(run: RunReport) -> Status {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let machine = Machine {
-        now_s: i64::try_from(now).unwrap_or(i64::MAX),
-        host_faults: HostReport::faults(&run.file, now),
-        missing_addresses: run.set_up.proxy_addresses.iter().copied().filter(|at| is_missing(*at)).collect(),
-        log_free: log_folder(&run.access_log).and_then(|folder| Disk::of(folder).ok()).map(|disk| Bytes(disk.free)),
-        cache_is_read_only: run.set_up.cache.as_ref().is_some_and(|cache| is_read_only(&cache.dir)),
-        cache_free: run.set_up.cache.as_ref().and_then(|cache| Disk::of(&cache.dir).ok()).map(|disk| Bytes(disk.free)),
-    };
-    let lists_names = run.set_up.lists_names;
-    let mut status = Status::of(run, now);
-    status.ask(lists_names);
-    status.problems = problem::problems(&status, &machine);
-    status.warnings = problem::warnings(&status, &machine);
-    status.path = path::path(&status);
-    status
-}
-
 /// Returns the folder of the access log. None if it is no file.
 fn log_folder(log: &AccessLog) -> Option<&Path> {
     match log {
@@ -236,6 +215,31 @@ fn log_folder(log: &AccessLog) -> Option<&Path> {
 }
 
 impl Status {
+    /// Queries each part. A part that does not respond is a problem in the result, not an error.
+    pub fn gather(run: RunReport) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        let machine = Machine {
+            now_s: i64::try_from(now).unwrap_or(i64::MAX),
+            host_faults: HostReport::faults(&run.file, now),
+            missing_addresses: run.set_up.proxy_addresses.iter().copied().filter(|at| is_missing(*at)).collect(),
+            log_free: log_folder(&run.access_log).and_then(|folder| Disk::of(folder).ok()).map(|disk| Bytes(disk.free)),
+            cache_is_read_only: run.set_up.cache.as_ref().is_some_and(|cache| is_read_only(&cache.dir)),
+            cache_free: run
+                .set_up
+                .cache
+                .as_ref()
+                .and_then(|cache| Disk::of(&cache.dir).ok())
+                .map(|disk| Bytes(disk.free)),
+        };
+        let lists_names = run.set_up.lists_names;
+        let mut status = Self::of(run, now);
+        status.ask(lists_names);
+        status.problems = problem::problems(&status, &machine);
+        status.warnings = problem::warnings(&status, &machine);
+        status.path = path::path(&status);
+        status
+    }
+
     /// Returns true if there is no problem.
     pub fn is_ok(&self) -> bool {
         self.problems.is_empty()

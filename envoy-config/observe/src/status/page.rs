@@ -11,9 +11,9 @@ use minijinja::{AutoEscape, Environment, HtmlEscape, context};
 use url_mapping::{Reason, Refusal};
 use url_rewriting::BailOut;
 
+use super::Status;
 use super::past::utc;
 use super::words::{millis, size, time};
-use super::{Status, gather};
 use crate::report::RunReport;
 
 /// The age up to which a status is shown again. Several open pages cost Envoy no more than one.
@@ -31,19 +31,10 @@ pub struct StatusPage {
     last: Mutex<Option<(Instant, Arc<Status>)>>,
 }
 
-/// The page or a file of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PageFile {
-    /// Its media type.
-    pub media_type: &'static str,
-    /// Its content.
-    pub body: String,
-}
-
 impl StatusPage {
-    /// Returns the page or file at `path`. None if there is none. May wait for the children.
-    pub fn page(&self, run: RunReport, path: &str) -> Option<PageFile> {
-        let resource = |media_type, body| Some(PageFile { media_type, body });
+    /// Returns the media type and the content of the page, or of a file of it, at `path`. None if there is none. May wait for the children.
+    pub fn page(&self, run: RunReport, path: &str) -> Option<(&'static str, String)> {
+        let resource = |media_type, body| Some((media_type, body));
         match path {
             "/" => resource("text/html; charset=utf-8", html(&self.status(run)).ok()?),
             "/status.json" => {
@@ -62,7 +53,7 @@ impl StatusPage {
         if let Some((_, status)) = last.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
             return Arc::clone(status);
         }
-        let status = Arc::new(gather(run));
+        let status = Arc::new(Status::gather(run));
         *last = Some((Instant::now(), Arc::clone(&status)));
         status
     }

@@ -4,8 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use longhaul_config::units::Bytes;
-use longhaul_config::{AccessLog, Lifetime};
+use longhaul_config::{AccessLog, Bytes, Lifetime};
 use serde::Serializer;
 
 use super::{Child, Status};

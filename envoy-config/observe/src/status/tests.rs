@@ -539,7 +539,7 @@ fn an_envoy_that_takes_over_is_waited_for_and_one_that_nobody_started_is_not() {
         run
     };
     let began = Instant::now();
-    assert!(!gather(run(None)).envoy.up);
+    assert!(!Status::gather(run(None)).envoy.up);
     assert!(began.elapsed() < TAKES_OVER);
     let successor = thread::spawn({
         let socket = socket.clone();
@@ -554,7 +554,7 @@ fn an_envoy_that_takes_over_is_waited_for_and_one_that_nobody_started_is_not() {
             }
         }
     });
-    assert!(gather(run(Some(std::process::id()))).envoy.up);
+    assert!(Status::gather(run(Some(std::process::id()))).envoy.up);
     successor.join().unwrap();
 }
 

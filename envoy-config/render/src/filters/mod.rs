@@ -1,7 +1,7 @@
-//! The table of filters. All code that names every filter iterates over [`FILTERS`]: the search for modules, the
+//! The table of filters. All code that names every filter iterates over [`Filter::ALL`]: the search for modules, the
 //! watched files, the rendered `ecds/*.yaml`.
 //!
-//! A filter has one row in [`FILTERS`] and one file beside this one. The row holds the facts that are the same at each
+//! A filter has one row in [`Filter::ALL`] and one file beside this one. The row holds the facts that are the same at each
 //! of its positions. A position is one place in Envoy's filter chains, with a configuration of its own. The templates
 //! place the positions (`part/filter.yaml`).
 //!
@@ -35,18 +35,6 @@ use super::weights::Weighing;
 use placed::OF_EVERY_FILTER;
 pub(super) use placed::PlacedFilter;
 pub(super) use url_rewrite::capabilities_in_a_gateway;
-
-/// Every filter.
-pub const FILTERS: &[Filter] = &[
-    url_rewrite::FILTER,
-    name_budget::FILTER,
-    object_reader::FILTER,
-    link_share::FILTER,
-    filter_calls::FILTER,
-    header_compression::FILTER,
-    bundling::GROUND,
-    bundling::REMOTE,
-];
 
 /// A filter: a name in the native module, and a wasm module unless it is in the native one alone.
 #[derive(Debug)]
@@ -95,6 +83,18 @@ struct Context<'a> {
 }
 
 impl Filter {
+    /// Every filter.
+    pub const ALL: &[Self] = &[
+        url_rewrite::FILTER,
+        name_budget::FILTER,
+        object_reader::FILTER,
+        link_share::FILTER,
+        filter_calls::FILTER,
+        header_compression::FILTER,
+        bundling::GROUND,
+        bundling::REMOTE,
+    ];
+
     /// Returns the file name of the built module: `name_budget.wasm`.
     pub fn file(&self) -> String {
         format!("{}.wasm", self.name.replace('-', "_"))
@@ -134,7 +134,7 @@ pub(super) fn positions(
     let context =
         Context { settings, derived, weighing, logs_pages, recodes_images, caches_objects, cache_name, is_bypassed };
     let mut positions = Positions::new();
-    for filter in FILTERS {
+    for filter in Filter::ALL {
         for position in filter.positions {
             let at = filter.at(position, &context, artifacts)?;
             let known = positions.entry(position.name).or_default();
@@ -178,13 +178,13 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_lists_are_sorted() {
-        let names: BTreeSet<&str> = FILTERS.iter().map(|filter| filter.name).collect();
-        assert_eq!(names.len(), FILTERS.len());
+        let names: BTreeSet<&str> = Filter::ALL.iter().map(|filter| filter.name).collect();
+        assert_eq!(names.len(), Filter::ALL.len());
         // No role has two positions of one name.
-        let positions = || FILTERS.iter().flat_map(|filter| filter.positions);
+        let positions = || Filter::ALL.iter().flat_map(|filter| filter.positions);
         let places = positions().flat_map(|at| at.roles.iter().map(|role| (at.name, role.as_str())));
         assert_eq!(places.clone().collect::<BTreeSet<_>>().len(), places.count());
-        for filter in FILTERS {
+        for filter in Filter::ALL {
             assert!(filter.capabilities.is_sorted(), "{}", filter.name);
             assert!(filter.positions.iter().all(|position| !position.roles.is_empty()), "{}", filter.name);
         }
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn files_and_variables_follow_from_the_name() {
-        let budget = FILTERS.iter().find(|filter| filter.name == "name-budget").unwrap();
+        let budget = Filter::ALL.iter().find(|filter| filter.name == "name-budget").unwrap();
         assert_eq!(budget.file(), "name_budget.wasm");
         assert_eq!(budget.variable(), "LONGHAUL_NAME_BUDGET");
     }

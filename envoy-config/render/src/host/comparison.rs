@@ -4,8 +4,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use longhaul_config::Share;
-use longhaul_config::share::{BUCKETS, Group, NFLOG_GROUP, SEED};
+use longhaul_config::share::{Group, Share};
 
 use super::listener::Listener;
 use super::other_ports::OtherPortRules;
@@ -73,11 +72,12 @@ pub(super) fn copies(share: Share, clients: &str, web: &[Listener]) -> String {
 
 /// Returns the match of clients whose hash is in `range`.
 fn of_group(family: &str, field: &str, range: Range<u8>) -> String {
-    format!("jhash {family} {field} mod {BUCKETS} seed {SEED:#x} {}-{}", range.start, range.end.saturating_sub(1))
+    let (buckets, seed) = (Share::BUCKETS, Share::SEED);
+    format!("jhash {family} {field} mod {buckets} seed {seed:#x} {}-{}", range.start, range.end.saturating_sub(1))
 }
 
 fn copy(group: Group) -> String {
-    format!("log prefix \"{}\" group {NFLOG_GROUP} snaplen {HEADERS}", group.prefix())
+    format!("log prefix \"{}\" group {} snaplen {HEADERS}", group.prefix(), Share::NFLOG_GROUP)
 }
 
 /// Returns the set of one port of each listener that serves the family. None if no listener does.

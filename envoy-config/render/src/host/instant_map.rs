@@ -17,12 +17,10 @@ pub enum Truth {
     Absent,
 }
 
-/// The address of a name, and the truth about it.
-pub type Mapping = (Ipv4Addr, Truth);
-
-/// Returns the commands of `nft` by which the rules know that the map is kept, and know these mappings. `anew`: and no others.
+/// Returns the commands of `nft` by which the rules know that the map is kept, and know these mappings.
+/// A mapping is the address of a name, and the truth about it. `anew`: and no others.
 #[must_use]
-pub fn keep(mappings: &[Mapping], anew: bool) -> String {
+pub fn keep(mappings: &[(Ipv4Addr, Truth)], anew: bool) -> String {
     let mut out = String::new();
     let mut line = |text: String| {
         let _ = writeln!(out, "{text}");

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use longhaul_config::{Intercept, Remote, Role, Settings, Sockets, Udp443};
-use longhaul_derive::offers_http3;
 
 use super::comparison;
 use super::instant;
@@ -36,25 +35,27 @@ pub struct Counted {
     pub udp: bool,
 }
 
-/// Returns the ports whose packets are counted.
-#[must_use]
-pub fn counted(settings: &Settings) -> Vec<Counted> {
-    let listen = &settings.listen;
-    let of = |from: u16, sockets: &Option<Sockets>| {
-        let to = sockets.as_ref()?.port();
-        Some(Counted { name: from.to_string(), from: vec![from], to, udp: from == 53 })
-    };
-    if listen.intercept == Intercept::None {
-        return Vec::new();
+impl Counted {
+    /// Returns the ports whose packets are counted.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Vec<Self> {
+        let listen = &settings.listen;
+        let of = |from: u16, sockets: &Option<Sockets>| {
+            let to = sockets.as_ref()?.port();
+            Some(Self { name: from.to_string(), from: vec![from], to, udp: from == 53 })
+        };
+        if listen.intercept == Intercept::None {
+            return Vec::new();
+        }
+        let others = listen.tcp.as_ref().map(|tcp| Self {
+            name: other_ports::COUNTER.to_owned(),
+            from: other_ports::some(&tcp.dialled),
+            to: tcp.sockets.port(),
+            udp: false,
+        });
+        let web = [of(80, &Some(listen.http.clone())), of(443, &listen.tls), of(53, &listen.dns)];
+        web.into_iter().chain([others]).flatten().collect()
     }
-    let others = listen.tcp.as_ref().map(|tcp| Counted {
-        name: other_ports::COUNTER.to_owned(),
-        from: other_ports::some(&tcp.dialled),
-        to: tcp.sockets.port(),
-        udp: false,
-    });
-    let web = [of(80, &Some(listen.http.clone())), of(443, &listen.tls), of(53, &listen.dns)];
-    web.into_iter().chain([others]).flatten().collect()
 }
 
 /// Returns the rule set for the clients of `machine`. Loading it again replaces it.
@@ -63,7 +64,7 @@ pub(super) fn rules(settings: &Settings, machine: &Machine) -> String {
     let clients = machine.clients_in_nft();
     let clients = clients.as_str();
     let mut out = format!("table {TABLE}\ndelete table {TABLE}\n\ntable {TABLE} {{\n");
-    let counted = counted(settings);
+    let counted = Counted::of(settings);
     out.push_str(&counters(&counted));
     let mut chain = |text: String| {
         let _ = writeln!(out, "{text}");
@@ -257,7 +258,7 @@ fn guard(settings: &Settings, inside: &str) -> String {
     let encrypted = |udp| lookups.iter().filter(move |one| one.is_udp() == udp).map(|one| one.port().to_string());
     let others = listen.tcp.iter().map(|tcp| &tcp.sockets);
     let tcp: Vec<String> = listen.web().chain(&listen.dns).chain(others).map(port).chain(encrypted(false)).collect();
-    let quic = listen.tls.as_ref().filter(|_| offers_http3(settings));
+    let quic = listen.tls.as_ref().filter(|_| settings.offers_http3());
     let udp: Vec<String> = listen.dns.iter().chain(quic).map(port).chain(encrypted(true)).collect();
     let udp = if udp.is_empty() { String::new() } else { format!("\t\tudp dport {{ {} }} reject\n", udp.join(", ")) };
     let known = if settings.proxy.siblings.is_empty() {

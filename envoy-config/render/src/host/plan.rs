@@ -3,8 +3,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use longhaul_config::units::Bytes;
-use longhaul_config::{Family, Intercept, Settings};
+use longhaul_config::{Bytes, Family, Intercept, Settings};
 use longhaul_derive::{CongestionControl, Derived, MultipathUse};
 
 use super::machine::{
@@ -19,17 +18,19 @@ use super::step::{Action, Plan, Step};
 /// The routing table for packets that TPROXY has given to a listener.
 const LOCAL_TABLE: &str = "4170";
 
-/// Returns the steps that `settings` need on `machine`, without those that are in place already.
-pub fn plan(settings: &Settings, derived: &Derived, machine: &Machine) -> Plan {
-    let steps = [
-        sysctls(settings, derived, machine),
-        client_routes(settings, derived, machine),
-        own_ranges(settings),
-        interception(settings, machine),
-    ];
-    let (queue, left_out) = queue::shape(derived, machine);
-    // Last: whatever it costs, the rules before it are in place.
-    Plan { steps: steps.concat().into_iter().chain(queue).collect(), left_out }
+impl Plan {
+    /// Returns the steps that `settings` need on `machine`, without those that are in place already.
+    pub fn of(settings: &Settings, derived: &Derived, machine: &Machine) -> Self {
+        let steps = [
+            sysctls(settings, derived, machine),
+            client_routes(settings, derived, machine),
+            own_ranges(settings),
+            interception(settings, machine),
+        ];
+        let (queue, left_out) = queue::shape(derived, machine);
+        // Last: whatever it costs, the rules before it are in place.
+        Self { steps: steps.concat().into_iter().chain(queue).collect(), left_out }
+    }
 }
 
 fn sysctls(settings: &Settings, derived: &Derived, machine: &Machine) -> Vec<Step> {

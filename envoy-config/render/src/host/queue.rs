@@ -3,7 +3,7 @@
 //! Only the kernel sees all that crosses the link. The steps choose the best queue that this kernel makes, and leave a
 //! device alone whose queue somebody else chose.
 
-use longhaul_derive::{ClientAddress, Derived, LinkQueue, SEVERAL_LINKS, Shaping};
+use longhaul_derive::{ClientAddress, Derived, LinkQueue, Shaping};
 
 use super::link_device::{HANDLE, LinkDevice, QueueKind, RootQueue};
 use super::machine::Machine;
@@ -37,7 +37,7 @@ pub(super) fn shape(derived: &Derived, machine: &Machine) -> (Option<Step>, Vec<
     let shaping = match &derived.link_queue {
         LinkQueue::Off => return (None, Vec::new()),
         LinkQueue::SeveralLinks => {
-            let why = format!("`link.device` gets no queue: {SEVERAL_LINKS}");
+            let why = format!("`link.device` gets no queue: {}", LinkQueue::SEVERAL_LINKS);
             return (None, vec![LeftOut { why, commands: Vec::new() }]);
         }
         LinkQueue::Shaped(shaping) => shaping,
@@ -54,32 +54,34 @@ pub(super) fn shape(derived: &Derived, machine: &Machine) -> (Option<Step>, Vec<
     }
 }
 
-/// Returns the reason why the device has no queue of Longhaul, although `longhaul host` could make one. None: it has one,
-/// or this machine cannot make one.
-#[must_use]
-pub fn lost_queue(derived: &Derived, machine: &Machine) -> Option<String> {
-    let LinkQueue::Shaped(shaping) = &derived.link_queue else { return None };
-    let device = &shaping.device;
-    match possible(shaping, machine) {
-        Ok((RootQueue::OfTheKernel, _)) => Some(format!("{device} has lost the queue of Longhaul")),
-        Err(obstacle @ (Obstacle::Missing | Obstacle::Foreign(_))) => {
-            Some(format!("{device} gets no queue: {obstacle}"))
+impl Machine {
+    /// Returns the reason why the device has no queue of Longhaul, although `longhaul host` could make one. None: it has one,
+    /// or this machine cannot make one.
+    #[must_use]
+    pub fn lost_queue(&self, derived: &Derived) -> Option<String> {
+        let LinkQueue::Shaped(shaping) = &derived.link_queue else { return None };
+        let device = &shaping.device;
+        match possible(shaping, self) {
+            Ok((RootQueue::OfTheKernel, _)) => Some(format!("{device} has lost the queue of Longhaul")),
+            Err(obstacle @ (Obstacle::Missing | Obstacle::Foreign(_))) => {
+                Some(format!("{device} gets no queue: {obstacle}"))
+            }
+            _ => None,
         }
-        _ => None,
     }
-}
 
-/// Returns a warning if more than the link is behind the device. Packets for other networks count as well.
-#[must_use]
-pub fn wide_device(derived: &Derived, machine: &Machine) -> Option<String> {
-    let LinkQueue::Shaped(Shaping { device, client: ClientAddress::Destination, .. }) = &derived.link_queue else {
-        return None;
-    };
-    let Some(LinkDevice::Present { is_default_route: true, .. }) = &machine.link else { return None };
-    Some(format!(
-        "{device} (`link.device`) also leads to the Internet, and what this box sends there counts as well. Name an \
-         interface that leads to the link alone, such as a tunnel or a VLAN"
-    ))
+    /// Returns a warning if more than the link is behind the device. Packets for other networks count as well.
+    #[must_use]
+    pub fn wide_device(&self, derived: &Derived) -> Option<String> {
+        let LinkQueue::Shaped(Shaping { device, client: ClientAddress::Destination, .. }) = &derived.link_queue else {
+            return None;
+        };
+        let Some(LinkDevice::Present { is_default_route: true, .. }) = &self.link else { return None };
+        Some(format!(
+            "{device} (`link.device`) also leads to the Internet, and what this box sends there counts as well. Name an \
+             interface that leads to the link alone, such as a tunnel or a VLAN"
+        ))
+    }
 }
 
 /// Returns the present queue and the kinds that the kernel makes, or the reason for leaving the device as it is.
@@ -183,9 +185,8 @@ mod tests {
     use longhaul_config::{Settings, load_text};
     use longhaul_derive::{HostFacts, derive};
 
-    use super::super::plan::plan;
+    use super::super::ClientInterface;
     use super::super::step::Plan;
-    use super::super::{ClientInterface, script};
     use super::*;
 
     const KERNELS: [(&str, &[QueueKind]); 5] = [
@@ -214,7 +215,7 @@ mod tests {
 
     fn planned(device: &str, link: Option<LinkDevice>) -> Plan {
         let (settings, derived, machine) = state(device, link);
-        plan(&settings, &derived, &machine)
+        Plan::of(&settings, &derived, &machine)
     }
 
     /// Returns the commands of the queue, and the commands that are left out.
@@ -275,7 +276,7 @@ mod tests {
             let plan = planned("wan0", link);
             assert_eq!(commands(&plan), (Vec::new(), vec![CAKE.to_owned()]), "{why}");
             assert!(plan.left_out[0].why.contains(why), "{}", plan.left_out[0].why);
-            let script = script(&plan, "test.yaml", "lan0");
+            let script = plan.script("test.yaml", "lan0");
             assert!(script.ends_with(&format!("# not run: {CAKE}\n")), "{script}");
         }
         let off = planned("off", Some(present(RootQueue::OfTheKernel, &QueueKind::ALL)));
@@ -307,17 +308,17 @@ mod tests {
         let (settings, mut derived, machine) = state("lan0", Some(present(RootQueue::OfTheKernel, &QueueKind::ALL)));
         let LinkQueue::Shaped(shaping) = &mut derived.link_queue else { panic!("not shaped") };
         shaping.client = ClientAddress::Source;
-        let plan = plan(&settings, &derived, &machine);
+        let plan = Plan::of(&settings, &derived, &machine);
         assert_eq!(commands(&plan).0, [""; 0]);
         assert!(plan.left_out[0].why.contains("leads to the clients"), "{}", plan.left_out[0].why);
-        assert_eq!(lost_queue(&derived, &machine), None, "nothing to mend");
+        assert_eq!(machine.lost_queue(&derived), None, "nothing to mend");
     }
 
     #[test]
     fn a_queue_is_lost_where_one_could_be() {
         let lost = |link| {
             let (_, derived, machine) = state("wan0", Some(link));
-            lost_queue(&derived, &machine)
+            machine.lost_queue(&derived)
         };
         let says = |link, words: &str| lost(link).is_some_and(|why| why.contains(words));
         assert!(says(present(RootQueue::OfTheKernel, &[QueueKind::Htb]), "wan0 has lost"));
@@ -333,10 +334,10 @@ mod tests {
         let device =
             |is_default_route| LinkDevice::Present { root: RootQueue::OfTheKernel, kinds: None, is_default_route };
         let (_, mut derived, machine) = state("wan0", Some(device(true)));
-        assert!(wide_device(&derived, &machine).is_some_and(|warning| warning.starts_with("wan0 (`link.device`)")));
-        assert_eq!(wide_device(&derived, &Machine { link: Some(device(false)), ..machine.clone() }), None);
+        assert!(machine.wide_device(&derived).is_some_and(|warning| warning.starts_with("wan0 (`link.device`)")));
+        assert_eq!(Machine { link: Some(device(false)), ..machine.clone() }.wide_device(&derived), None);
         let LinkQueue::Shaped(shaping) = &mut derived.link_queue else { panic!("not shaped") };
         shaping.client = ClientAddress::Source;
-        assert_eq!(wide_device(&derived, &machine), None);
+        assert_eq!(machine.wide_device(&derived), None);
     }
 }

@@ -69,32 +69,8 @@ fn without_ours<'w>(words: &[&'w str]) -> Vec<&'w str> {
     kept
 }
 
-/// Returns the interface that leads to an address, from the output of `ip -o route get`. None if the address is behind a
-/// router or on this machine.
-pub fn device_of_neighbour(route: &str) -> Option<String> {
-    let words: Vec<&str> = route.split_whitespace().collect();
-    if words.first() == Some(&"local") || words.contains(&"via") {
-        return None;
-    }
-    let (_, after) = words.split_at_checked(words.iter().position(|word| *word == "dev")? + 1)?;
-    after.first().map(|device| (*device).to_owned())
-}
-
 #[cfg(test)]
 mod tests {
-    #[test]
-    fn the_interface_of_an_address_is_known_without_a_router() {
-        for (route, device) in [
-            ("198.51.100.42 dev sibling0 src 198.51.100.41 uid 0 \\    cache ", Some("sibling0")),
-            ("2001:db8:6::2 from :: dev gre7 proto kernel src 2001:db8:6::1 metric 256 pref medium", Some("gre7")),
-            ("198.51.100.42 via 192.0.2.7 dev wan0 src 192.0.2.1 uid 0 ", None),
-            ("local 198.51.100.41 dev lo src 198.51.100.41 uid 0 ", None),
-            ("198.51.100.42 dev", None),
-            ("", None),
-        ] {
-            assert_eq!(device_of_neighbour(route).as_deref(), device, "{route}");
-        }
-    }
 
     use longhaul_config::load_text;
     use longhaul_derive::{HostFacts, derive};

@@ -18,7 +18,7 @@ use http_semantics::content_encoding::compressible;
 use http_semantics::labels;
 use ipnet::Ipv4Net;
 use longhaul_config::{AccessLog, Ground, Intercept, LoggedClients, PipeTransport, Role, Settings, Sockets};
-use longhaul_derive::{Compressors, Derived, LevelInUse, offers_http3};
+use longhaul_derive::{Compressors, Derived, LevelInUse};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -27,6 +27,7 @@ use super::engine::RenderError;
 use super::filters::{self, Positions};
 use super::guard::Guard;
 use super::images::{self, Images};
+use super::marks::Mark;
 use super::objects::Objects;
 use other_ports::OtherPortsListener;
 use pair::Pair;
@@ -37,11 +38,7 @@ use transport::{Commented, Transport};
 use upgrades::Upgrades;
 use upstream::Mapped;
 
-/// The first word of a line about a page. `longhaul run` reads these lines from Envoy's stderr.
-pub const PAGE_MARK: &str = "@page";
-/// The mark of lines with the bytes of a client.
-pub const BILL_MARK: &str = "@bill";
-/// The time after which a stream that is under way has such a line, and then again.
+/// The time after which a stream that is under way has a line with its bytes, and then again.
 const BILL_INTERVAL: &str = "10s";
 
 /// The values that a template may use, as `v`.
@@ -351,8 +348,8 @@ impl View {
             mapped: upstream::mapped(settings),
             trusted_ca: artifacts.trusted_ca.display().to_string(),
             access_log: LogTarget::of(settings, &artifacts.access_log),
-            page_mark: artifacts.logs_pages(settings).then_some(PAGE_MARK),
-            bill_mark: artifacts.bills(settings).then_some(BILL_MARK),
+            page_mark: artifacts.logs_pages(settings).then_some(Mark::Page.word()),
+            bill_mark: artifacts.bills(settings).then_some(Mark::Bill.word()),
             bill_interval: BILL_INTERVAL,
             fetches: settings.fetches(),
             native: artifacts.native.is_some(),
@@ -375,7 +372,7 @@ impl View {
 }
 
 fn edges(settings: &Settings) -> Edges {
-    let quic = settings.listen.tls.as_ref().filter(|_| offers_http3(settings));
+    let quic = settings.listen.tls.as_ref().filter(|_| settings.offers_http3());
     let alt_svc = quic.map(|socket| format!("h3=\":{}\"; ma={ALT_SVC_SECONDS}", socket.port()));
     Edges {
         http: Edge::new(settings, "edge_http", "http", "AUTO", None),

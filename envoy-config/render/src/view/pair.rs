@@ -10,7 +10,8 @@ use super::Socket;
 use super::tls::Certificate;
 use super::transport::envoy as envoy_duration;
 use crate::Artifacts;
-use crate::corefile::pushed_socket;
+use crate::corefile::CorefileContext;
+use crate::marks::Mark;
 
 /// The ALPN of connections that each carry the bytes of one client. The bytes are TLS, routed by server name, or DNS
 /// over TCP. The remote puts nothing else on these connections.
@@ -19,9 +20,6 @@ const ALPN_BYTES: &str = "longhaul-bytes";
 /// The ALPN of a remote that names the client in front of its bytes, if it knows that the ground reads it. An older end knows
 /// [`ALPN_BYTES`] alone, so a remote offers both.
 const ALPN_INTRODUCED: &str = "longhaul-introduced";
-
-/// The first word of a line about a failed handshake. `longhaul run` reads these lines from Envoy's stderr.
-pub const HANDSHAKE_MARK: &str = "@handshake";
 
 /// This box's end of the link. Either `remote` or `ground` is set.
 #[derive(Debug, Serialize)]
@@ -178,7 +176,7 @@ impl Pair {
             },
             bytes_listeners: bytes_listeners(settings, derived),
             bytes_clusters: bytes_clusters(settings, derived),
-            handshake_mark: HANDSHAKE_MARK,
+            handshake_mark: Mark::Handshake.word(),
             certificate: Certificate::of_pair(identity, artifacts),
             authority: PeerTrust::new(identity, pinned, artifacts),
             resolver: artifacts.resolver.map(Socket::from),
@@ -193,7 +191,8 @@ impl Pair {
                 Some(Self { remote: Some(end), ..of(&remote.identity, pinned) })
             }
             Role::Ground(Ground { listen, remotes, identity, .. }) => {
-                let pushed = settings.dns.push.then(|| pushed_socket(&artifacts.admin).display().to_string());
+                let pushed =
+                    settings.dns.push.then(|| CorefileContext::pushed_socket(&artifacts.admin).display().to_string());
                 let end = GroundEnd { listen: (*listen).into(), lookups: artifacts.near.lookups.into(), pushed };
                 Some(Self { ground: Some(end), ..of(identity, remotes.iter().map(Pinned::accepted).collect()) })
             }
@@ -233,7 +232,7 @@ impl RemoteEnd {
             dns: artifacts.near.dns.into(),
             lookups: artifacts.near.lookups.into(),
             pushed: (settings.dns.push && !settings.dns.remember.is_zero() && settings.listen.dns.is_some())
-                .then(|| pushed_socket(&artifacts.admin).display().to_string()),
+                .then(|| CorefileContext::pushed_socket(&artifacts.admin).display().to_string()),
             pool: warm.number > 0,
             rotation: warm.rotation(derived.capacity.workers.value),
             preconnect_ratio: warm.carrier.opened_by_one(),

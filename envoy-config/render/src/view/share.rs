@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::pair::literal;
 use super::transport::envoy;
 use crate::Artifacts;
+use crate::marks::Mark;
 use crate::weights::{self, USUAL, Weights};
 
 /// The runtime key of the limit, in KiB a second. Envoy demands one.
@@ -32,11 +33,6 @@ const REMOTE_TLV: u8 = 0xea;
 pub(super) const HOP_WINDOW: u32 = 65_535;
 /// The metadata in which Envoy's listener filter puts that field.
 const REMOTE_IN_METADATA: &str = "%DYNAMIC_METADATA(envoy.filters.listener.proxy_protocol:remote)%";
-
-/// The path at which a remote tells its ground the weights of its clients, behind a `?` ([`Weights`]).
-pub const WEIGHTS_PATH: &str = "/weights";
-/// The mark of lines in which Envoy passes them on to `longhaul run` on its stderr, behind the names of the certificate.
-pub const WEIGHTS_MARK: &str = "@weights";
 
 /// Returns the socket of a remote at which `longhaul run` asks whether the ground reads the names of clients.
 #[must_use]
@@ -179,8 +175,8 @@ impl Share {
             usual: USUAL,
             // With native filters, the filter link-share has one file for all places.
             in_files: artifacts.native.is_none() && (!remotes.is_empty() || !settings.clients.is_empty()),
-            weights_path: WEIGHTS_PATH,
-            weights_mark: artifacts.marks_pages.then_some(WEIGHTS_MARK),
+            weights_path: Weights::PATH,
+            weights_mark: artifacts.marks_pages.then_some(Mark::Weights.word()),
             remote: REMOTE_IN_METADATA,
             remote_names: if remotes.iter().any(is_uri) {
                 "%DOWNSTREAM_PEER_DNS_SAN%,%DOWNSTREAM_PEER_URI_SAN%"

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_config::units::show_duration;
-use longhaul_config::{DnsMode, Settings};
+use longhaul_config::{DnsMode, Settings, show_duration};
 use longhaul_derive::{Derived, Failover, LinkPlan, LinkQueue, MultipathUse, Origin, Packets, Row, TargetKind};
 use longhaul_observe::table;
 
@@ -81,8 +80,8 @@ fn timers(derived: &Derived, width: usize) -> String {
     let mut last = None;
     let mut rows = Vec::new();
     for (traffic, timer) in derived.timers_by_traffic() {
-        let kind = if last.replace(traffic) == Some(traffic) { String::new() } else { traffic.to_string() };
-        rows.push(vec![kind, show_duration(timer.time), timer.purpose.to_owned()]);
+        let kind = if last.replace(traffic) == Some(traffic) { "" } else { traffic };
+        rows.push(vec![kind.to_owned(), show_duration(timer.time), timer.purpose.to_owned()]);
         rows.push(vec![String::new(), String::new(), format!("= {}", timer.formula)]);
     }
     [

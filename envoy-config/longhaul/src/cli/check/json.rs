@@ -9,8 +9,7 @@
 
 use std::path::Path;
 
-use longhaul_config::Loaded;
-use longhaul_config::diagnostic::{Problem, Report};
+use longhaul_config::{Loaded, Problem, Report};
 use longhaul_derive::{Derived, Origin, Row};
 use serde_json::{Value, json};
 

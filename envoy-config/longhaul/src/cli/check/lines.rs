@@ -1,9 +1,8 @@
 //! Facts that both the short and the long output of `check` print.
 
-use longhaul_config::units::show_duration;
 use longhaul_config::{
     Cache, DialledPorts, Ground, HostPort, Images, Log, LogWish, LoggedClients, LookupTransport, NotEncrypted,
-    NotInstant, OtherPorts, PeerName, Remote, Role, Settings, WhenDown,
+    NotInstant, OtherPorts, PeerName, Remote, Role, Settings, WhenDown, show_duration,
 };
 use longhaul_derive::{Capacity, Carrier, Derived, ImagesChoice, Warm};
 

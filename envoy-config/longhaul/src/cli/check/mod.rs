@@ -5,12 +5,12 @@ mod json;
 mod lines;
 mod summary;
 
-pub use {all::describe, summary::summary};
+pub use all::describe;
+use summary::summary;
 
 use std::path::PathBuf;
 
-use longhaul_config::diagnostic::{Problem, Report, Severity};
-use longhaul_config::{EngineWish, LoadError, Loaded, Settings, load_as};
+use longhaul_config::{EngineWish, LoadError, Loaded, Problem, Report, Settings, Severity, load_as};
 use longhaul_derive::{Derived, HostFacts, derive};
 use longhaul_observe::rows;
 

@@ -3,19 +3,19 @@
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use longhaul_config::units::{Rate, show_duration};
+use longhaul_config::share::Share;
 use longhaul_config::{
-    Cache, ClientGroup, Intercept, Level, LinkModel, Price, Role, Settings, Share, Sockets, Validity, delta_saving,
+    Cache, ClientGroup, Intercept, Level, LinkModel, Price, Rate, Role, Settings, Sockets, Validity, show_duration,
 };
 use longhaul_derive::{
     Compressors, CongestionControl, Derived, LevelInUse, Limit, LinkPlan, LinkQueue, LinkUse, Neighbours, Origin,
-    SEVERAL_LINKS, Shaping, TargetKind, Unshared, Value, names_ahead,
+    Shaping, TargetKind, Unshared, Value, names_ahead,
 };
 
 use super::lines::{access_log, encrypted, first_visits, images, pair, parent, uses};
 
 /// Returns labels and texts.
-pub fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, String)> {
+pub(super) fn summary(settings: &Settings, derived: &Derived) -> Vec<(&'static str, String)> {
     let changes_pages = settings.role.changes_pages();
     let all = [
         Some(("link", link(settings, &derived.model))),
@@ -179,7 +179,7 @@ fn groups(groups: &[ClientGroup]) -> Option<String> {
 fn link_queue(queue: &LinkQueue) -> Option<String> {
     match queue {
         LinkQueue::Off => None,
-        LinkQueue::SeveralLinks => Some(format!("no queue for `link.device`: {SEVERAL_LINKS}")),
+        LinkQueue::SeveralLinks => Some(format!("no queue for `link.device`: {}", LinkQueue::SEVERAL_LINKS)),
         LinkQueue::Shaped(Shaping { device, rate, formula, .. }) => Some(format!(
             "{device} sends at most {rate}, {formula}. All packets count, also those that bypass Longhaul. `longhaul host` makes the queue"
         )),
@@ -248,7 +248,7 @@ fn page(settings: &Settings, model: &LinkModel) -> String {
     let prefetch = if settings.role.changes_pages() { format!("{prefetch}, ") } else { String::new() };
     let switch = |on: bool| if on { "on" } else { "off" };
     let pays = if model.saving_rounds_pays() { "rounds cost more than bytes" } else { "bytes cost more than rounds" };
-    let deltas = format!("deltas {} ({})", switch(settings.sends_deltas()), delta_saving(&settings.link));
+    let deltas = format!("deltas {} ({})", switch(settings.sends_deltas()), settings.link.delta_saving());
     let bundling = format!("bundling {} ({pays})", switch(page.bundle));
     format!("{prefetch}{bundling}, {deltas}, header compression {}", switch(settings.role.packs_headers()))
 }

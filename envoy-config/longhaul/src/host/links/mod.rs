@@ -17,8 +17,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{fs, io, mem, process};
 
-use longhaul_config::units::show_duration;
-use longhaul_config::{Host, Settings};
+use longhaul_config::{Host, Settings, show_duration};
 use longhaul_derive::{HostFacts, LinkPlan, MultipathUse, derive};
 use longhaul_observe::measure::{Connection, Kernel};
 use longhaul_observe::report::LinkState;

@@ -6,7 +6,7 @@ use http_body_util::Empty;
 use hyper::body::Bytes;
 use hyper::header::HeaderValue;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use longhaul_config::units::Rate;
+use longhaul_config::Rate;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_config::units::{Rate, show_duration};
-use longhaul_config::{Link, Price};
+use longhaul_config::{Link, Price, Rate, show_duration};
 
 use super::super::finding::Finding;
 use super::super::gather::path::{Passage, PathFact, Tried};

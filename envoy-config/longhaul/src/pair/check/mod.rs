@@ -25,7 +25,7 @@ pub(crate) use words::{Line, Topic, Verdict};
 
 use credentials::Credentials;
 use longhaul_config::{HostPort, Identity, Role, Settings};
-use longhaul_derive::pair_check;
+use longhaul_derive::Timer;
 
 use super::reason::Reason;
 
@@ -100,7 +100,7 @@ struct Clock {
 /// # Errors
 /// The file is one of an edge, or a certificate or key cannot be used.
 pub(crate) fn check(settings: &Settings, patience: Option<Duration>) -> Result<Vec<Line>, CheckError> {
-    let patience = patience.unwrap_or_else(|| pair_check(&settings.slowest_link()).time);
+    let patience = patience.unwrap_or_else(|| Timer::pair_check(&settings.slowest_link()).time);
     let identity = settings.role.identity().ok_or(CheckError::Edge)?;
     let own = Credentials::read(identity)?;
     let mut lines = words::files(&own, identity, SystemTime::now());

@@ -74,7 +74,7 @@ fn whole(words: &str) -> String {
 }
 
 fn words_of(reason: &str) -> Option<&'static str> {
-    DNS_FAILURES.iter().find(|failure| reason.contains(failure.text)).map(|failure| failure.words)
+    DNS_FAILURES.iter().find(|(text, _)| reason.contains(text)).map(|(_, words)| *words)
 }
 
 /// Returns the resolver in `read udp 192.0.2.1:4000->192.0.2.53:53: i/o timeout` or `dial tcp 192.0.2.53:53: ...`.

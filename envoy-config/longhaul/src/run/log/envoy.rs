@@ -2,10 +2,9 @@
 
 use longhaul_observe::bill::Billed;
 use longhaul_observe::report::PageLoad;
-use longhaul_render::{BILL_MARK, HANDSHAKE_MARK, PAGE_MARK, WEIGHTS_MARK};
+use longhaul_render::Mark;
 
 use super::handshakes::{self, Handshake};
-use super::pages;
 use super::record::{Level, Record};
 use super::weights::{self, HeardWeights};
 
@@ -39,17 +38,14 @@ pub(super) enum Line {
 
 /// Parses a line of Envoy's stderr.
 pub(super) fn parse(line: &str) -> Line {
-    if line.starts_with(HANDSHAKE_MARK) {
-        return handshakes::parse(line).map_or(Line::Noise, Line::Handshake);
-    }
-    if line.starts_with(PAGE_MARK) {
-        return pages::parse(line).map_or(Line::Noise, Line::Page);
-    }
-    if line.starts_with(WEIGHTS_MARK) {
-        return weights::parse(line).map_or(Line::Noise, Line::Weights);
-    }
-    if let Some(billed) = line.strip_prefix(BILL_MARK) {
-        return Billed::parse(billed).map_or(Line::Noise, Line::Billed);
+    if let Some((mark, rest)) = Mark::of(line) {
+        let line = match mark {
+            Mark::Handshake => handshakes::parse(rest).map(Line::Handshake),
+            Mark::Page => PageLoad::parse(rest).map(Line::Page),
+            Mark::Weights => weights::parse(rest).map(Line::Weights),
+            Mark::Bill => Billed::parse(rest).map(Line::Billed),
+        };
+        return line.unwrap_or(Line::Noise);
     }
     if line.starts_with('{') {
         return Line::Foreign;

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use longhaul_render::HANDSHAKE_MARK;
-
 use super::record::{Level, Record};
 use crate::pair::Reason;
 
@@ -24,9 +22,9 @@ pub(super) struct Handshake {
     why: Reason,
 }
 
-/// Parses `MARK ROLE ADDRESS REASON`. None if the reason is not about a certificate.
-pub(super) fn parse(line: &str) -> Option<Handshake> {
-    let (here, rest) = line.strip_prefix(HANDSHAKE_MARK)?.trim_start().split_once(' ')?;
+/// Parses what follows the mark of a line: `ROLE ADDRESS REASON`. None if the reason is not about a certificate.
+pub(super) fn parse(rest: &str) -> Option<Handshake> {
+    let (here, rest) = rest.trim_start().split_once(' ')?;
     let (from, reason) = rest.split_once(' ')?;
     let there = if here == "ground" { "remote" } else { "ground" };
     let (ours, why) = Reason::of_envoy(reason)?;
@@ -64,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_reason_is_logged_once_a_minute() {
-        let line = |reason: &str| parse(&format!("{HANDSHAKE_MARK} ground 192.0.2.7 {reason}")).unwrap();
+        let line = |reason: &str| parse(&format!(" ground 192.0.2.7 {reason}")).unwrap();
         let expired = line(
             "TLS_error:|268435581:SSL_routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED:verify cert failed: X509_verify_cert: certificate verification error at depth 0: certificate has expired:TLS_error_end",
         );

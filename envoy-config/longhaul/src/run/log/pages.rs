@@ -5,15 +5,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_observe::report::{PageLoad, PageReport};
-use longhaul_render::PAGE_MARK;
 
 /// The pages that are remembered.
 const REMEMBERED: usize = 50;
-
-/// Parses a line that begins with the mark.
-pub(super) fn parse(line: &str) -> Option<PageLoad> {
-    PageLoad::parse(line.strip_prefix(PAGE_MARK)?)
-}
 
 /// The last pages, shared by the threads that read children and those that show them.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +35,7 @@ mod tests {
     fn the_last_fifty_pages_are_kept_by_number() {
         let pages = RecentPages::default();
         for _ in 0..60 {
-            pages.add(parse(&format!("{PAGE_MARK} 200 - 3 - - -")).unwrap());
+            pages.add(PageLoad::parse(" 200 - 3 - - -").unwrap());
         }
         let numbers: Vec<u64> = pages.list().iter().map(|page| page.number).collect();
         assert_eq!((numbers.len(), numbers[0], numbers[49]), (50, 60, 11));

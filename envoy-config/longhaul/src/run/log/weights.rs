@@ -1,6 +1,6 @@
 //! The weights of a remote's clients, from an access log that Envoy writes for this program alone.
 
-use longhaul_render::{WEIGHTS_MARK, WEIGHTS_PATH, Weights};
+use longhaul_render::Weights;
 
 /// The weights of a remote.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,10 +10,10 @@ pub(in super::super) struct HeardWeights {
     pub(in super::super) weights: Weights,
 }
 
-/// Parses a line that begins with the mark.
-pub(super) fn parse(line: &str) -> Option<HeardWeights> {
-    let (names, path) = line.strip_prefix(WEIGHTS_MARK)?.strip_prefix(' ')?.split_once(' ')?;
-    let weights = Weights::parse(path.strip_prefix(WEIGHTS_PATH)?.strip_prefix('?')?)?;
+/// Parses what follows the mark of a line.
+pub(super) fn parse(rest: &str) -> Option<HeardWeights> {
+    let (names, path) = rest.strip_prefix(' ')?.split_once(' ')?;
+    let weights = Weights::parse(path.strip_prefix(Weights::PATH)?.strip_prefix('?')?)?;
     Some(HeardWeights { of: names.split(',').map(str::to_owned).collect(), weights })
 }
 
@@ -23,12 +23,11 @@ mod tests {
 
     #[test]
     fn weights_belong_to_the_names_of_a_certificate() {
-        let heard = parse("@weights ship.example,a.example /weights?40=192.0.2.0/28").unwrap();
+        let heard = parse(" ship.example,a.example /weights?40=192.0.2.0/28").unwrap();
         assert_eq!(heard.of, ["ship.example", "a.example"]);
         assert_eq!(heard.weights.to_string(), "40=192.0.2.0/28");
-        assert_eq!(parse("@weights ship.example /weights?").unwrap().weights, Weights::default());
-        for line in ["@weights ship.example /weights", "@weights ship.example /?40=192.0.2.0/28", "@weights /weights?"]
-        {
+        assert_eq!(parse(" ship.example /weights?").unwrap().weights, Weights::default());
+        for line in [" ship.example /weights", " ship.example /?40=192.0.2.0/28", " /weights?"] {
             assert_eq!(parse(line), None, "{line}");
         }
     }

@@ -3,8 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use longhaul_config::diagnostic::{Problem, Severity};
-use longhaul_config::{LoadError, load_text};
+use longhaul_config::{LoadError, Problem, Severity, load_text};
 use proptest::prelude::*;
 
 use super::cases::edge;
