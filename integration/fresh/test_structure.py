@@ -146,5 +146,14 @@ def test_areas_import_the_harness_and_never_each_other(tmp_path: Path, file: str
     assert [fault.partition(":")[0] for fault in structure.cross_imports(tmp_path)] == [file] * refused
 
 
+def test_public_items_are_counted_once_and_without_methods_and_fields(tmp_path: Path) -> None:
+    text = (
+        "pub mod a;\npub use a::B;\npub struct B {\n    pub c: u8,\n}\nimpl B {\n    pub fn d(&self) {}\n}\n"
+        "pub const fn e() {}\npub(crate) fn f() {}\nmacro_rules! g {\n        pub enum H {}\n}\n"
+    )
+    written(tmp_path, {"crate/src/lib.rs": text, "crate/tests/i.rs": "pub fn j() {}\n"})
+    assert structure.public_items(tmp_path) == len(("a", "B", "e", "H"))
+
+
 def test_this_repository_has_no_circle_and_its_drawing_is_up_to_date() -> None:
     assert list(structure.faults()) == []
