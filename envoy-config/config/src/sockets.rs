@@ -24,7 +24,7 @@ impl Family {
     }
 
     /// Returns the name for people.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Ipv4 => "IPv4",
             Self::Ipv6 => "IPv6",

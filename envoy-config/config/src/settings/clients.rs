@@ -44,7 +44,7 @@ pub enum Period {
 
 impl Period {
     /// Every period with its word in the file.
-    pub const ALL: [(&str, Self); 3] = [("day", Self::Day), ("week", Self::Week), ("month", Self::Month)];
+    pub(crate) const ALL: [(&str, Self); 3] = [("day", Self::Day), ("week", Self::Week), ("month", Self::Month)];
 
     /// Returns the word in the file.
     #[must_use]

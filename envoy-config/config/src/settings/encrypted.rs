@@ -20,7 +20,7 @@ pub enum LookupTransport {
 
 impl LookupTransport {
     /// Every transport, the most wanted first: a browser alone needs the overhead of HTTPS.
-    pub const ALL: [Self; 3] = [Self::Tls, Self::Quic, Self::Https];
+    pub(crate) const ALL: [Self; 3] = [Self::Tls, Self::Quic, Self::Https];
 
     /// Returns the port. That of HTTPS is none of `listen.tls`: CoreDNS sees the client's own address there.
     #[must_use]

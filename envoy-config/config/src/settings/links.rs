@@ -28,7 +28,7 @@ pub struct NamedLink {
 impl NamedLink {
     /// Returns the link of a file that states these values alone.
     #[must_use]
-    pub fn alone(&self) -> Link {
+    pub(crate) fn alone(&self) -> Link {
         Link { price: self.price, ..Link::of(self.rtt, self.down, self.up) }
     }
 }

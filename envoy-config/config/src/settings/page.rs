@@ -32,17 +32,6 @@ pub enum Level {
     Full,
 }
 
-impl Level {
-    /// Returns the word in the file and in the filter's configuration.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Safe => "safe",
-            Self::Full => "full",
-        }
-    }
-}
-
 /// The target of moved URLs that the operator wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetWish {

@@ -69,7 +69,7 @@ impl Configuration {
     }
 
     /// Goes on at `now` without counting the time since `seen`: no run served meanwhile.
-    pub fn resume(&mut self, now: u64) {
+    pub(crate) fn resume(&mut self, now: u64) {
         self.seen = now;
         self.standing.clear();
     }

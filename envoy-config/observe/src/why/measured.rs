@@ -65,7 +65,7 @@ impl Measured {
     /// Returns the figures of a remote with those of its ground, which alone sees what lies behind it. Losses of a ground
     /// with several remotes are those of any of them.
     #[must_use]
-    pub fn with_ground(&self, ground: &Self) -> Self {
+    pub(crate) fn with_ground(&self, ground: &Self) -> Self {
         let (segments, sent_again) = if ground.peers <= 1 { (ground.segments, ground.sent_again) } else { (0, 0) };
         let queue_us = if ground.peers <= 1 { self.queue_us.max(ground.queue_us) } else { self.queue_us };
         Self {
