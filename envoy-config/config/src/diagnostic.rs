@@ -25,7 +25,7 @@ pub struct Problem {
     /// The value at that place.
     pub label: String,
     /// Other settings that are part of the problem: a contradiction names both.
-    pub others: Vec<(Place, String)>,
+    pub(crate) others: Vec<(Place, String)>,
     /// A place in another file, such as a list of names.
     pub elsewhere: Option<Elsewhere>,
     /// The remedy.

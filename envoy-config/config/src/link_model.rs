@@ -25,9 +25,9 @@ const LONG_RTT: Duration = Duration::from_millis(300);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkModel {
     /// The time that the link needs for the page's bytes.
-    pub bytes_time: Duration,
+    pub(crate) bytes_time: Duration,
     /// The time that the page's requests need on one HTTP/1.1 name: six objects per round trip.
-    pub rounds_time: Duration,
+    pub(crate) rounds_time: Duration,
     /// The class of the link.
     pub class: LinkClass,
 }

@@ -18,9 +18,9 @@ const V1_UNLIMITED: u64 = 1 << 62;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CgroupLimits {
     /// The processor time per time, in thousandths of a processor: 500 is half a processor. None: no limit.
-    pub cpu_thousandths: Option<u32>,
+    pub(crate) cpu_thousandths: Option<u32>,
     /// The memory of all processes in the group, with their socket buffers and page cache. None: no limit.
-    pub memory: Option<Bytes>,
+    pub(crate) memory: Option<Bytes>,
 }
 
 impl CgroupLimits {

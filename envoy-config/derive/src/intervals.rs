@@ -25,22 +25,22 @@ const SECOND_PROBES: Duration = Duration::from_mins(30);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intervals {
     /// The time without bytes after which TCP probes a connection.
-    pub keepalive_idle: Duration,
+    pub(crate) keepalive_idle: Duration,
     /// The reason for `keepalive_idle`.
-    pub keepalive_reason: &'static str,
+    pub(crate) keepalive_reason: &'static str,
     /// The time between two pings on the pipe.
-    pub ping: Duration,
+    pub(crate) ping: Duration,
     /// The reason for `ping`.
-    pub ping_reason: &'static str,
+    pub(crate) ping_reason: &'static str,
     /// The time between two health checks of the only ground, while it responds. Each costs some 390 bytes.
-    pub check: Duration,
+    pub(crate) check: Duration,
     /// The reason for `check`.
-    pub check_reason: &'static str,
+    pub(crate) check_reason: &'static str,
     /// The least time between two health checks of a ground that another way can replace. A fault costs clients this
     /// time.
-    pub check_before_a_switch: Duration,
+    pub(crate) check_before_a_switch: Duration,
     /// The reason for `check_before_a_switch`.
-    pub check_before_a_switch_reason: &'static str,
+    pub(crate) check_before_a_switch_reason: &'static str,
     /// The time between two queries for the address of the other end.
     pub resolve: Duration,
 }

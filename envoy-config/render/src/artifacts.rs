@@ -84,7 +84,7 @@ pub struct ProgramSockets {
     /// The program's, for Envoy's requests.
     pub program: PathBuf,
     /// Envoy's, for the program's requests to origins.
-    pub origins: PathBuf,
+    pub(crate) origins: PathBuf,
     /// The program's, for its counters.
     pub metrics: PathBuf,
 }

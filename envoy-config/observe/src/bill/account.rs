@@ -114,11 +114,11 @@ pub struct GroupReport {
     /// The name of the group, or `others`.
     pub name: String,
     /// The weight of each client, while the group is within its quota.
-    pub weight: u32,
+    pub(crate) weight: u32,
     /// Since midnight in UTC.
-    pub today: Sum,
+    pub(crate) today: Sum,
     /// Since the first of the month.
-    pub this_month: Sum,
+    pub(crate) this_month: Sum,
     /// Since the start of the run, for metrics.
     pub since_start: Sum,
     /// None: the group has no quota.
@@ -148,7 +148,7 @@ pub struct QuotaReport {
     /// The bytes that the group has.
     pub bytes: u64,
     /// `day`, `week` or `month`.
-    pub per: String,
+    pub(crate) per: String,
     /// The bytes of the present one, in both directions.
     pub used: u64,
     /// True if they are used up, and each client has a tenth of its weight.

@@ -11,17 +11,17 @@ const LONGEST_SITE: usize = 255;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Billed {
     /// The stream. A later line of the same has larger counts.
-    pub stream: String,
+    pub(crate) stream: String,
     /// True if no line of the stream follows.
-    pub ended: bool,
+    pub(crate) ended: bool,
     /// The client.
-    pub client: IpAddr,
+    pub(crate) client: IpAddr,
     /// The bytes to the client that crossed the link.
-    pub down: u64,
+    pub(crate) down: u64,
     /// The bytes from it.
-    pub up: u64,
+    pub(crate) up: u64,
     /// The host, without a port.
-    pub site: String,
+    pub(crate) site: String,
 }
 
 /// Bytes that a client moved since the line before.

@@ -30,9 +30,9 @@ pub struct Configuration {
     /// The way in which it came into force.
     pub(super) came: Came,
     /// The version of Longhaul.
-    pub version: String,
+    pub(crate) version: String,
     /// The time since when it is in force, in seconds since 1970.
-    pub began: u64,
+    pub(crate) began: u64,
     /// The last time at which it was known to be in force, in seconds since 1970.
     pub seen: u64,
     /// The time for which a run served with it, in seconds.
@@ -40,7 +40,7 @@ pub struct Configuration {
     /// The part of that time in which a problem stood, in seconds.
     pub problem_s: u64,
     /// The kinds of problems that stood meanwhile.
-    pub problems: Vec<ProblemKind>,
+    pub(crate) problems: Vec<ProblemKind>,
     /// Those that stood at `seen`.
     pub standing: Vec<ProblemKind>,
     /// SHA-256 of the text, in hex.

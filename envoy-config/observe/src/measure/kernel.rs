@@ -35,28 +35,28 @@ pub struct Connection {
     /// Its identity.
     pub id: ConnectionId,
     /// False if this end closed it, and its last bytes wait for an acknowledgement.
-    pub is_open: bool,
+    pub(crate) is_open: bool,
     /// The minimum of the round-trip time, in microseconds. None if nothing was acknowledged yet.
-    pub min_rtt_us: Option<u32>,
+    pub(crate) min_rtt_us: Option<u32>,
     /// The mean of the last round-trip times (RFC 6298), in microseconds. It has the queues in it.
-    pub rtt_us: u32,
+    pub(crate) rtt_us: u32,
     /// The last delivery rate, in bytes per second. 0 if there is none.
-    pub delivery_rate: u64,
+    pub(crate) delivery_rate: u64,
     /// True if this rate shows the sender's lack of data, and not the network.
-    pub app_limited: bool,
+    pub(crate) app_limited: bool,
     /// The bytes that have reached the other end, in whole segments. Those behind a loss count as they arrive, which a
     /// cumulative acknowledgement would report all at once.
-    pub delivered: u64,
+    pub(crate) delivered: u64,
     /// The segments that were sent.
-    pub segments: u32,
+    pub(crate) segments: u32,
     /// Those of them with data.
-    pub data_segments: u32,
+    pub(crate) data_segments: u32,
     /// The segments that were sent again.
-    pub sent_again: u32,
+    pub(crate) sent_again: u32,
     /// The bytes of data in them. A handshake that is sent again has none.
-    pub bytes_sent_again: u64,
+    pub(crate) bytes_sent_again: u64,
     /// The segments that the other end reported to have twice (RFC 2883): they were sent again without a loss.
-    pub sent_needlessly: u32,
+    pub(crate) sent_needlessly: u32,
     /// The segments that the other end has not acknowledged yet.
     pub unacknowledged: u32,
     /// The bytes that came from the other end.
@@ -64,15 +64,15 @@ pub struct Connection {
     /// The bytes that the other end has acknowledged, without those behind a loss.
     pub acknowledged_bytes: u64,
     /// The most bytes of a segment, as this end has learned.
-    pub segment_bytes: u32,
+    pub(crate) segment_bytes: u32,
     /// The size of IP packets to the other end that this kernel believes in, in bytes.
-    pub packet_bytes: u32,
+    pub(crate) packet_bytes: u32,
     /// The time since the last acknowledgement came, in milliseconds.
-    pub acknowledged_ms_ago: u32,
+    pub(crate) acknowledged_ms_ago: u32,
     /// The time since the last bytes came, in milliseconds. Without any, the time since the connection was made.
-    pub received_ms_ago: u32,
+    pub(crate) received_ms_ago: u32,
     /// The time since the last bytes were sent, in milliseconds. Bytes that are sent again count.
-    pub sent_ms_ago: u32,
+    pub(crate) sent_ms_ago: u32,
 }
 
 #[cfg(test)]

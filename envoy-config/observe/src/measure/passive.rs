@@ -70,11 +70,11 @@ pub(crate) enum Off {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noticed {
     /// The round-trip time without queueing. None if too few connections show it.
-    pub rtt: Option<String>,
+    pub(crate) rtt: Option<String>,
     /// The rate in the direction in which this box sends. None if the link was not filled long enough.
-    pub rate: Option<String>,
+    pub(crate) rate: Option<String>,
     /// The key of that rate below `link`.
-    pub direction: String,
+    pub(crate) direction: String,
     /// The difference, if there is one.
     pub(crate) misfit: Option<Misfit>,
 }

@@ -29,23 +29,23 @@ pub(crate) struct ClientFigures {
 #[serde(default)]
 pub struct Measured {
     /// The time that the figures cover, in seconds. 0: nothing is measured yet.
-    pub over_s: u64,
+    pub(crate) over_s: u64,
     /// The requests of clients, and their connections that pass unread.
     pub requests: u64,
     /// The other ends of connections over the link: clients of an edge, remotes of a ground.
-    pub peers: u64,
+    pub(crate) peers: u64,
     /// The shortest round trip over the link, in microseconds: the median over the other ends.
-    pub rtt_us: Option<u64>,
+    pub(crate) rtt_us: Option<u64>,
     /// The median time that packets waited beyond it, in microseconds.
-    pub queue_us: Option<u64>,
+    pub(crate) queue_us: Option<u64>,
     /// The segments with data that this box sent over the link.
-    pub segments: u64,
+    pub(crate) segments: u64,
     /// Those of them that it sent again.
-    pub sent_again: u64,
+    pub(crate) sent_again: u64,
     /// Bits per second over the link to clients.
-    pub down_bps: u64,
+    pub(crate) down_bps: u64,
     /// Bits per second from them.
-    pub up_bps: u64,
+    pub(crate) up_bps: u64,
     /// The time of the resolvers for a query.
     pub(crate) lookups: Option<Timed>,
     /// The time until a connection to an origin stands.
@@ -85,7 +85,7 @@ impl Measured {
 #[serde(default)]
 pub struct CostReport {
     /// The figures of the last minute.
-    pub measured: Measured,
+    pub(crate) measured: Measured,
     /// The use of the link by minutes. The last one is last.
     pub(crate) hour: Vec<Minute>,
     /// The savings of today.

@@ -22,7 +22,7 @@ pub struct LeftOut {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// The reason for the step.
-    pub why: String,
+    pub(crate) why: String,
     /// The action.
     pub action: Action,
 }
