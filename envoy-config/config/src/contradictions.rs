@@ -8,9 +8,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::diagnostic::{Place, Problem};
 use super::names::Host;
-use super::read::Draft;
 use super::settings::{
-    Acme, Cache, Dns, DnsMode, ImagesWish, Intercept, Level, Listen, Proxy, Role, TargetWish, Termination, Upstream,
+    Acme, Cache, Dns, DnsMode, Draft, ImagesWish, Intercept, Level, Listen, Proxy, Role, TargetWish, Termination,
+    Upstream,
 };
 use super::sockets::{Family, overlap, reaches};
 use super::yaml::{Node, NodeValue};

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use super::contradictions::Places;
 use super::diagnostic::Problem;
-use super::read::Draft;
+use super::settings::Draft;
 use super::yaml::Node;
 
 /// Checks all groups of the draft of `file`. Skips a group that has a problem of its own.

@@ -94,7 +94,7 @@ pub fn load_text(path: &Path, text: String) -> Result<Loaded, LoadError> {
         contradictions::check(&root, &draft, &mut reader.problems);
         no_effect::check(&root, &draft, &mut reader.problems);
         implausible::check(&root, &draft, &file, &mut reader.problems);
-        assemble(file, draft)
+        draft.settings(file)
     });
     let read = reader.read;
     let report = Report::new(path.to_owned(), text, reader.problems);
@@ -106,35 +106,4 @@ pub fn load_text(path: &Path, text: String) -> Result<Loaded, LoadError> {
 
 fn absolute(path: &Path) -> PathBuf {
     env::current_dir().map_or_else(|_| path.to_owned(), |current| current.join(path))
-}
-
-fn assemble(file: PathBuf, draft: read::Draft) -> Option<Settings> {
-    Some(Settings {
-        file,
-        id: draft.id?,
-        workers: draft.workers?,
-        engine: draft.engine?,
-        role: draft.role?,
-        link: draft.link?,
-        links: draft.links?,
-        compare: draft.compare?,
-        clients: draft.clients?,
-        proxy: draft.proxy?,
-        listen: draft.listen?,
-        drain: draft.drain?,
-        log: draft.log?,
-        notify: draft.notify?,
-        upstream: draft.upstream?,
-        rewrite: draft.rewrite?,
-        dns: draft.dns?,
-        cache: draft.cache?,
-        compress: draft.compress?,
-        page: draft.page?,
-        images: draft.images?,
-        terminate: draft.terminate?,
-        acme: draft.acme?,
-        transport: draft.transport?,
-        limits: draft.limits?,
-        tracing: draft.tracing?,
-    })
 }

@@ -2,8 +2,9 @@
 
 use super::contradictions::Places;
 use super::diagnostic::Problem;
-use super::read::Draft;
-use super::settings::{Cache, Compress, CompressionLevel, InstantWish, Intercept, Level, Remote, Role, WhenDown};
+use super::settings::{
+    Cache, Compress, CompressionLevel, Draft, InstantWish, Intercept, Level, Remote, Role, WhenDown,
+};
 use super::yaml::Node;
 
 /// Checks all groups of the draft. Skips a group that has a problem of its own.

@@ -7,8 +7,7 @@ use ipnet::{IpNet, Ipv4Net};
 use super::Places;
 use crate::diagnostic::{Place, Problem};
 use crate::names::{Host, HostPort};
-use crate::read::Draft;
-use crate::settings::{InstantWish, Role};
+use crate::settings::{Draft, InstantWish, Role};
 use crate::sockets::Sockets;
 
 /// Refuses a range with addresses that the file has for something else. A file of an older version chose no range.

@@ -7,8 +7,7 @@ use ipnet::IpNet;
 
 use crate::contradictions::Places;
 use crate::diagnostic::Problem;
-use crate::read::Draft;
-use crate::settings::{Cache, Role};
+use crate::settings::{Cache, Draft, Role};
 
 /// A range that holds as many kinds of special addresses as this is a range of everything.
 const EVERYTHING: usize = 2;

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use crate::contradictions::Places;
 use crate::diagnostic::Problem;
-use crate::read::Draft;
-use crate::settings::{Cache, Role};
+use crate::settings::{Cache, Draft, Role};
 
 /// Folders of the system, in which the cache would lie among foreign files.
 const OF_THE_SYSTEM: &[&str] = &[

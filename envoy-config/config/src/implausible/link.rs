@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use crate::contradictions::Places;
 use crate::diagnostic::Problem;
-use crate::read::Draft;
 use crate::reader::{rates_of_other_units, time_of_another_unit};
-use crate::settings::{Link, NamedLink};
+use crate::settings::{Draft, Link, NamedLink};
 use crate::units::{Rate, show_duration};
 
 /// The round trips of slow links, from a cell beside its server to two satellite hops with a long way between them.

@@ -4,7 +4,7 @@ use crate::allowlist::NamePattern;
 use crate::contradictions::Places;
 use crate::diagnostic::Problem;
 use crate::names::HostName;
-use crate::read::Draft;
+use crate::settings::Draft;
 use crate::top_level_domain::{instead_of_domain, top_level_domain};
 
 pub(super) fn check(places: &Places<'_>, draft: &Draft) -> Vec<Problem> {

@@ -25,47 +25,7 @@ mod tracing;
 mod transport;
 
 use super::reader::Reader;
-use super::settings::{
-    Acme, Cache, ClientGroup, Compress, Dns, DrainTimes, EngineWish, Images, Limits, Link, Listen, NamedLink, Notify,
-    Page, Proxy, Rewrite, Role, Termination, Tracing, Upstream, Workers,
-};
-use crate::Log;
-use crate::overrides::Overrides;
-use crate::share::Share;
-
-/// The groups of the file. A group with a problem is None, so that no later check uses half of it.
-pub(super) struct Draft {
-    #[allow(clippy::option_option, reason = "the inner None says: the host name")]
-    pub(super) id: Option<Option<String>>,
-    pub(super) workers: Option<Workers>,
-    pub(super) engine: Option<EngineWish>,
-    pub(super) role: Option<Role>,
-    pub(super) link: Option<Link>,
-    pub(super) links: Option<Vec<NamedLink>>,
-    #[allow(clippy::option_option, reason = "the inner None says off")]
-    pub(super) compare: Option<Option<Share>>,
-    pub(super) clients: Option<Vec<ClientGroup>>,
-    pub(super) proxy: Option<Proxy>,
-    pub(super) listen: Option<Listen>,
-    pub(super) drain: Option<DrainTimes>,
-    pub(super) log: Option<Log>,
-    #[allow(clippy::option_option, reason = "the inner None says off")]
-    pub(super) notify: Option<Option<Notify>>,
-    pub(super) upstream: Option<Upstream>,
-    pub(super) rewrite: Option<Rewrite>,
-    pub(super) dns: Option<Dns>,
-    pub(super) cache: Option<Cache>,
-    pub(super) compress: Option<Compress>,
-    pub(super) page: Option<Page>,
-    pub(super) images: Option<Images>,
-    pub(super) terminate: Option<Vec<Termination>>,
-    #[allow(clippy::option_option, reason = "the inner None says off")]
-    pub(super) acme: Option<Option<Acme>>,
-    pub(super) transport: Option<Overrides>,
-    pub(super) limits: Option<Limits>,
-    #[allow(clippy::option_option, reason = "the inner None says off")]
-    pub(super) tracing: Option<Option<Tracing>>,
-}
+use super::settings::Draft;
 
 /// Reads every group. Adds problems to `reader`.
 pub(super) fn read(reader: &mut Reader, root: &super::yaml::Node, lines: &dyn Fn(usize) -> usize) -> Option<Draft> {

@@ -39,61 +39,83 @@ pub use {
     tls::*,
 };
 
-/// One checked `longhaul.yaml`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    /// The absolute path of the configuration file. Relative paths in it have been resolved against its folder.
-    pub file: PathBuf,
+/// Writes [`Settings`], and [`Draft`] with the same groups, so that a group of the file stands once.
+macro_rules! groups {
+    ($($(#[$doc:meta])* $group:ident: $type:ty,)*) => {
+        /// One checked `longhaul.yaml`.
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct Settings {
+            /// The absolute path of the configuration file. Relative paths in it have been resolved against its folder.
+            pub file: PathBuf,
+            $($(#[$doc])* pub $group: $type,)*
+        }
+
+        /// The groups of the file. A group with a problem is None, so that no later check uses half of it.
+        #[allow(clippy::option_option, reason = "the inner None is a value of the group")]
+        pub(crate) struct Draft {
+            $(pub(crate) $group: Option<$type>,)*
+        }
+
+        impl Draft {
+            /// Returns the settings in `file`. None if a group has a problem.
+            pub(crate) fn settings(self, file: PathBuf) -> Option<Settings> {
+                Some(Settings { file, $($group: self.$group?,)* })
+            }
+        }
+    };
+}
+
+groups! {
     /// The name of this box among others with the same file. None: the host name.
-    pub id: Option<String>,
+    id: Option<String>,
     /// Envoy's worker threads.
-    pub workers: Workers,
+    workers: Workers,
     /// The engine of the filters.
-    pub engine: EngineWish,
+    engine: EngineWish,
     /// The role of this box.
-    pub role: Role,
+    role: Role,
     /// The slow link. With several, the preferred one.
-    pub link: Link,
+    link: Link,
     /// Several links under one pair, the preferred one first. Empty with one link, and at other boxes than a remote.
-    pub links: Vec<NamedLink>,
+    links: Vec<NamedLink>,
     /// The share of clients that are left alone for comparison. None: `off`.
-    pub compare: Option<Share>,
+    compare: Option<Share>,
     /// The groups of clients, whose ranges do not overlap. Empty but at a remote.
-    pub clients: Vec<ClientGroup>,
+    clients: Vec<ClientGroup>,
     /// The addresses and names of the proxy for clients.
-    pub proxy: Proxy,
+    proxy: Proxy,
     /// The sockets that this box binds.
-    pub listen: Listen,
+    listen: Listen,
     /// The times of an orderly end.
-    pub drain: DrainTimes,
+    drain: DrainTimes,
     /// The access log.
-    pub log: Log,
+    log: Log,
     /// The program that hears of problems. None: `off`.
-    pub notify: Option<Notify>,
+    notify: Option<Notify>,
     /// The hosts that this box may reach.
-    pub upstream: Upstream,
+    upstream: Upstream,
     /// The URLs that move, and their target.
-    pub rewrite: Rewrite,
+    rewrite: Rewrite,
     /// The DNS names that are steered.
-    pub dns: Dns,
+    dns: Dns,
     /// The cache of objects.
-    pub cache: Cache,
+    cache: Cache,
     /// The compression of responses.
-    pub compress: Compress,
+    compress: Compress,
     /// Prefetching and bundling of a page's objects, and the encoding of pages on a pair.
-    pub page: Page,
+    page: Page,
     /// Smaller variants of images.
-    pub images: Images,
+    images: Images,
     /// The certificates of the operator, in the order of the file.
-    pub terminate: Vec<Termination>,
+    terminate: Vec<Termination>,
     /// The ACME challenges for the proxy's own names. None: they get no special treatment.
-    pub acme: Option<Acme>,
+    acme: Option<Acme>,
     /// Values that the operator set in place of derived ones.
-    pub transport: Overrides,
+    transport: Overrides,
     /// Bounds on the cost of one client or page.
-    pub limits: Limits,
+    limits: Limits,
     /// The destination of spans. None if there is no tracing.
-    pub tracing: Option<Tracing>,
+    tracing: Option<Tracing>,
 }
 
 /// The engine of the filters, as the file chooses it.
