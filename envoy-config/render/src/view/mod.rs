@@ -34,7 +34,7 @@ use pair::Pair;
 use parents::Parents;
 use share::Share;
 use tls::{Certificate, TlsListener};
-use transport::{Commented, Transport};
+use transport::Commented;
 use upgrades::Upgrades;
 use upstream::Mapped;
 
@@ -74,7 +74,7 @@ pub(super) struct View {
     challenges: Option<Challenges>,
     edges: Edges,
     pub(super) certificates: Vec<Certificate>,
-    transport: Transport,
+    transport: minijinja::Value,
     upgrades: Upgrades,
     /// The proxy's addresses, at which clients reach this box. Traffic to them that names no other host ends here.
     own_addresses: Vec<Own>,
@@ -327,7 +327,7 @@ impl View {
             challenges: Challenges::of(settings, artifacts),
             edges: edges(settings),
             certificates,
-            transport: Transport::new(derived),
+            transport: transport::transport(derived),
             upgrades: Upgrades::new(),
             own_addresses: settings.proxy.addresses.iter().copied().map(Own::from).collect(),
             instant: settings.instant_addresses().map(Own::from),
