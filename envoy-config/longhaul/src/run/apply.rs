@@ -66,26 +66,9 @@ impl Run {
                     self.record(false);
                 }
                 self.set_up = SetUp::of(&self.generation.settings);
-                if let Some(resolvers) = &self.resolvers {
-                    resolvers.follow(&self.generation.settings);
-                }
-                if let Some(link) = &self.link {
-                    link.follow(&self.generation.settings);
-                }
-                if let Some(reports) = &self.ground_reports {
-                    reports.follow(&self.generation.settings);
-                }
-                if let Some(problems) = &self.problem_watch {
-                    problems.follow(&self.generation.settings);
-                }
-                if let Some(silence) = &self.silence_watch {
-                    silence.follow(&self.generation.settings);
-                }
+                self.watches.iter().for_each(|watch| watch.follow(&self.generation.settings));
                 if let Some(notices) = &self.notices {
                     notices.follow(&self.generation.settings);
-                }
-                if let Some(compare) = &self.compare {
-                    compare.follow(&self.generation.settings);
                 }
                 say(Level::Info, &format!("{changed} changed: {what}"));
             }

@@ -4,8 +4,7 @@
 //! it.
 
 use std::io;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
-use std::thread;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::time::{Duration, Instant};
 
 use longhaul_config::Settings;
@@ -15,6 +14,7 @@ use longhaul_observe::compare::Measurement;
 use super::events::Event;
 use super::log::Level;
 use super::say;
+use super::watch_thread::Watch;
 
 /// The pause between two reports.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -22,11 +22,6 @@ const PAUSE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The pause after a fault of the packet log.
 const RETRY: Duration = Duration::from_secs(10);
-
-/// The thread that measures. It ends when this is dropped.
-pub(super) struct CompareWatch {
-    share: Sender<Option<Share>>,
-}
 
 /// The reason why a thread stops measuring a share.
 enum Next {
@@ -36,31 +31,22 @@ enum Next {
     End,
 }
 
-impl CompareWatch {
-    /// Starts the thread. It reports to `events` when the figures change.
-    pub(super) fn start(settings: &Settings, events: Sender<Event>) -> io::Result<Self> {
-        let (sender, changes) = mpsc::channel();
-        let mut next = Next::Share(settings.compare);
-        thread::Builder::new().name("compare".to_owned()).spawn(move || {
-            while let Next::Share(share) = next {
-                next = match share {
-                    Some(share) => measure(share, &changes, &events),
-                    None if events.send(Event::Compared(None)).is_err() => Next::End,
-                    None => changes.recv().map_or(Next::End, Next::Share),
-                };
-            }
-        })?;
-        Ok(Self { share: sender })
-    }
-
-    /// Measures the share of changed settings from now on.
-    pub(super) fn follow(&self, settings: &Settings) {
-        let _ = self.share.send(settings.compare);
-    }
+/// Starts the thread. It reports to `events` when the figures change.
+pub(super) fn watch(settings: &Settings, events: Sender<Event>) -> io::Result<Watch> {
+    let mut next = Next::Share(settings.compare);
+    Watch::start("compare", move |changes| {
+        while let Next::Share(share) = next {
+            next = match share {
+                Some(share) => measure(share, &changes, &events),
+                None if events.send(Event::Compared(None)).is_err() => Next::End,
+                None => changes.recv().map_or(Next::End, |next| Next::Share(next.compare)),
+            };
+        }
+    })
 }
 
 /// Measures `share` until another one is configured.
-fn measure(share: Share, changes: &Receiver<Option<Share>>, events: &Sender<Event>) -> Next {
+fn measure(share: Share, changes: &Receiver<Settings>, events: &Sender<Event>) -> Next {
     let (mut reported, mut last) = (None, None);
     let mut measurement = Measurement::of(share, PATIENCE);
     loop {
@@ -80,8 +66,8 @@ fn measure(share: Share, changes: &Receiver<Option<Share>>, events: &Sender<Even
         }
         let next = if read.is_ok() { changes.try_recv().map_err(is_end) } else { wait(changes) };
         match next {
-            Ok(next) if next == Some(share) => {}
-            Ok(next) => return Next::Share(next),
+            Ok(next) if next.compare == Some(share) => {}
+            Ok(next) => return Next::Share(next.compare),
             Err(true) => return Next::End,
             Err(false) => {}
         }
@@ -89,7 +75,7 @@ fn measure(share: Share, changes: &Receiver<Option<Share>>, events: &Sender<Even
 }
 
 /// Waits for changed settings. The error is true at the end of the run.
-fn wait(changes: &Receiver<Option<Share>>) -> Result<Option<Share>, bool> {
+fn wait(changes: &Receiver<Settings>) -> Result<Settings, bool> {
     changes.recv_timeout(RETRY).map_err(|error| error == RecvTimeoutError::Disconnected)
 }
 

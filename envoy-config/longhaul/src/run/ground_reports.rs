@@ -4,8 +4,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread;
+use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use longhaul_config::{Price, Role, Settings};
@@ -15,6 +14,7 @@ use serde::Deserialize;
 
 use super::events::Event;
 use super::publisher::now;
+use super::watch_thread::Watch;
 use crate::dns_query::{self, Over};
 
 /// The name under which a ground tells its problems (`coredns-plugin/tell`).
@@ -50,11 +50,6 @@ fn lenient<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Measured>
     Ok(serde_json::from_value(value).ok())
 }
 
-/// The thread that asks. It ends when this is dropped.
-pub(super) struct GroundReports {
-    changes: Sender<Option<Asking>>,
-}
-
 /// The way to ask. An edge and a ground ask nobody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Asking {
@@ -71,40 +66,31 @@ impl Asking {
     }
 }
 
-impl GroundReports {
-    /// Starts the thread. It reports to `events` when the problems change. Envoy takes lookups for the ground at `lookups`.
-    pub(super) fn start(settings: &Settings, lookups: SocketAddr, events: Sender<Event>) -> io::Result<Self> {
-        let (changes, next) = mpsc::channel::<Option<Asking>>();
-        let mut asking = Asking::of(settings);
-        thread::Builder::new().name("ground".to_owned()).spawn(move || {
-            let (mut last, mut heard) = (GroundReport::default(), Instant::now());
-            loop {
-                let told = asking.and_then(|asking| ask(lookups, asking.patience));
-                if told.is_some() {
-                    heard = Instant::now();
-                }
-                let is_old = asking.is_none_or(|asking| heard.elapsed() > FRESH + asking.pause);
-                let told = told.or_else(|| is_old.then(GroundReport::default));
-                if let Some(told) = told.filter(|told| *told != last) {
-                    last.clone_from(&told);
-                    if events.send(Event::GroundReports(told)).is_err() {
-                        break;
-                    }
-                }
-                match next.recv_timeout(asking.map_or(DEAR, |asking| asking.pause)) {
-                    Ok(other) => asking = other,
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => break,
+/// Starts the thread. It reports to `events` when the problems change. Envoy takes lookups for the ground at `lookups`.
+pub(super) fn watch(settings: &Settings, lookups: SocketAddr, events: Sender<Event>) -> io::Result<Watch> {
+    let mut asking = Asking::of(settings);
+    Watch::start("ground", move |changes| {
+        let (mut last, mut heard) = (GroundReport::default(), Instant::now());
+        loop {
+            let told = asking.and_then(|asking| ask(lookups, asking.patience));
+            if told.is_some() {
+                heard = Instant::now();
+            }
+            let is_old = asking.is_none_or(|asking| heard.elapsed() > FRESH + asking.pause);
+            let told = told.or_else(|| is_old.then(GroundReport::default));
+            if let Some(told) = told.filter(|told| *told != last) {
+                last.clone_from(&told);
+                if events.send(Event::GroundReports(told)).is_err() {
+                    break;
                 }
             }
-        })?;
-        Ok(Self { changes })
-    }
-
-    /// Asks as changed settings say from now on.
-    pub(super) fn follow(&self, settings: &Settings) {
-        let _ = self.changes.send(Asking::of(settings));
-    }
+            match changes.recv_timeout(asking.map_or(DEAR, |asking| asking.pause)) {
+                Ok(next) => asking = Asking::of(&next),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+    })
 }
 
 /// Returns what the ground tells. None: it does not respond, or tells nothing.

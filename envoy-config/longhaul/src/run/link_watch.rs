@@ -4,8 +4,7 @@
 //! every page without a fault, so nobody would look for it.
 
 use std::io;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread;
+use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use longhaul_config::Settings;
@@ -15,52 +14,39 @@ use super::events::Event;
 use super::locate::local_addresses;
 use super::log::Level;
 use super::say;
+use super::watch_thread::Watch;
 
 /// The pause between two readings.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// The thread that watches. It ends when this is dropped.
-pub(super) struct LinkWatch {
-    settings: Sender<Settings>,
-}
-
-impl LinkWatch {
-    /// Starts the thread. It reports to `events` when the measured link changes.
-    pub(super) fn start(settings: &Settings, events: Sender<Event>) -> io::Result<Self> {
-        let (sender, changes) = mpsc::channel();
-        let mut passive = Passive::of(settings);
-        thread::Builder::new().name("link".to_owned()).spawn(move || {
-            let start = Instant::now();
-            let (mut last, mut logged) = (Noticed::default(), None);
-            loop {
-                let noticed = match passive.read(start.elapsed(), &local_addresses()) {
-                    Ok(noticed) => noticed,
-                    Err(error) => {
-                        say(Level::Info, &format!("the link is not measured: the kernel gives no figures: {error}"));
-                        break;
-                    }
-                };
-                if let Some(news) = noticed.news(logged.as_ref()) {
-                    say(Level::Warning, &news);
-                    logged = Some(noticed.clone());
-                }
-                if noticed != last && events.send(Event::Link(noticed.clone())).is_err() {
+/// Starts the thread. It reports to `events` when the measured link changes.
+pub(super) fn watch(settings: &Settings, events: Sender<Event>) -> io::Result<Watch> {
+    let mut passive = Passive::of(settings);
+    Watch::start("link", move |changes| {
+        let start = Instant::now();
+        let (mut last, mut logged) = (Noticed::default(), None);
+        loop {
+            let noticed = match passive.read(start.elapsed(), &local_addresses()) {
+                Ok(noticed) => noticed,
+                Err(error) => {
+                    say(Level::Info, &format!("the link is not measured: the kernel gives no figures: {error}"));
                     break;
                 }
-                last = noticed;
-                match changes.recv_timeout(PAUSE) {
-                    Ok(next) if passive.describes(&next) => {}
-                    Ok(next) => (passive, logged) = (Passive::of(&next), None),
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => break,
-                }
+            };
+            if let Some(news) = noticed.news(logged.as_ref()) {
+                say(Level::Warning, &news);
+                logged = Some(noticed.clone());
             }
-        })?;
-        Ok(Self { settings: sender })
-    }
-
-    /// Compares the link with changed settings from now on.
-    pub(super) fn follow(&self, settings: &Settings) {
-        let _ = self.settings.send(settings.clone());
-    }
+            if noticed != last && events.send(Event::Link(noticed.clone())).is_err() {
+                break;
+            }
+            last = noticed;
+            match changes.recv_timeout(PAUSE) {
+                Ok(next) if passive.describes(&next) => {}
+                Ok(next) => (passive, logged) = (Passive::of(&next), None),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+    })
 }

@@ -74,6 +74,7 @@ mod supervisor;
 mod taken_range;
 mod takeover;
 mod tree;
+mod watch_thread;
 mod watches;
 
 pub(crate) use access_log::{Destination, SERVICE_FOLDER};

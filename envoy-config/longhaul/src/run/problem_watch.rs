@@ -8,8 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread;
+use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use longhaul_config::Settings;
@@ -24,6 +23,7 @@ use super::log::{Level, say_with};
 use super::notices::{Notices, event};
 use super::problem_log::{News, ProblemLog};
 use super::publisher::{LastReport, now};
+use super::watch_thread::Watch;
 use crate::replaced_file;
 
 /// The pause between two looks. A problem is recorded at its second one.
@@ -31,52 +31,38 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// The name of the record in the folder that outlives restarts.
 const RECORD: &str = "problems.json";
 
-/// The thread that looks. It ends when this is dropped.
-pub(super) struct ProblemWatch {
-    settings: Sender<Settings>,
-}
-
-impl ProblemWatch {
-    /// Starts the thread. It reports to `events` when the record changes, which is in the folder `kept`, and with the costs
-    /// of a request from time to time. `tell` is for the other end, and `notices` for the operator's program.
-    pub(super) fn start(
-        settings: &Settings,
-        report: LastReport,
-        kept: &Path,
-        tell: Tell,
-        notices: Notices,
-        events: Sender<Event>,
-    ) -> io::Result<Self> {
-        let (sender, changes) = mpsc::channel::<Settings>();
-        let mut watching = Watching {
-            path: kept.join(RECORD),
-            log: ProblemLog::of(read(&kept.join(RECORD))),
-            last: Vec::new(),
-            told: None,
-            tell,
-            notices,
-            costs: Costs::open(settings, kept),
-        };
-        thread::Builder::new().name("problems".to_owned()).spawn(move || {
-            loop {
-                let state = report.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                if state.map(Status::gather).is_some_and(|status| !watching.look(&status, &events)) {
-                    break;
-                }
-                match changes.recv_timeout(PAUSE) {
-                    Ok(settings) => watching.costs.follow(&settings),
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => break,
-                }
+/// Starts the thread. It reports to `events` when the record changes, which is in the folder `kept`, and with the costs
+/// of a request from time to time. `tell` is for the other end, and `notices` for the operator's program.
+pub(super) fn watch(
+    settings: &Settings,
+    report: LastReport,
+    kept: &Path,
+    tell: Tell,
+    notices: Notices,
+    events: Sender<Event>,
+) -> io::Result<Watch> {
+    let mut watching = Watching {
+        path: kept.join(RECORD),
+        log: ProblemLog::of(read(&kept.join(RECORD))),
+        last: Vec::new(),
+        told: None,
+        tell,
+        notices,
+        costs: Costs::open(settings, kept),
+    };
+    Watch::start("problems", move |changes| {
+        loop {
+            let state = report.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if state.map(Status::gather).is_some_and(|status| !watching.look(&status, &events)) {
+                break;
             }
-        })?;
-        Ok(Self { settings: sender })
-    }
-
-    /// Measures as changed settings say from now on.
-    pub(super) fn follow(&self, settings: &Settings) {
-        let _ = self.settings.send(settings.clone());
-    }
+            match changes.recv_timeout(PAUSE) {
+                Ok(settings) => watching.costs.follow(&settings),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+    })
 }
 
 /// The state of the thread.

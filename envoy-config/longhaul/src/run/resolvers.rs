@@ -11,7 +11,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -20,6 +20,7 @@ use longhaul_observe::report::{DnsReport, ResolverReport};
 use longhaul_observe::{Endpoint, Scrape};
 
 use super::events::Event;
+use super::watch_thread::Watch;
 use crate::dns_query::{self, Over};
 
 /// The pause between two rounds of queries.
@@ -57,54 +58,34 @@ impl Watched {
     }
 }
 
-/// The thread that watches. It ends when this is dropped.
-pub(super) struct ResolverWatch {
-    watched: Sender<Watched>,
-    metrics: Endpoint,
-}
-
-impl ResolverWatch {
-    /// Starts the thread. It reports to `events` when the state changes. `metrics` is where CoreDNS counts.
-    /// `own` is the text that this box's DNS tells by its name for loops.
-    pub(super) fn start(
-        settings: &Settings,
-        metrics: Endpoint,
-        own: String,
-        events: Sender<Event>,
-    ) -> io::Result<Self> {
-        let (sender, changes) = mpsc::channel();
-        let mut watched = Watched::of(settings, &metrics);
-        thread::Builder::new().name("resolvers".to_owned()).spawn(move || {
-            let mut last = DnsReport::default();
-            let mut streak = FailureStreak::default();
-            let mut others = OtherResolvers::default();
-            let mut round = 0;
-            loop {
-                let counted = counts(watched.metrics.as_ref());
-                let report = DnsReport {
-                    resolvers: ask_all(&watched.resolvers, &own, round % LOOK_FOR_LOOPS == 0),
-                    every_query_fails: counted.is_some_and(|counts| streak.add(counts, Instant::now())),
-                    asks_others: counted.is_some_and(|counts| others.add(counts.encrypted, Instant::now())),
-                };
-                if report != last && events.send(Event::Dns(report.clone())).is_err() {
-                    break;
-                }
-                last = report;
-                round += 1;
-                match changes.recv_timeout(PAUSE) {
-                    Ok(next) => (watched, round) = (next, 0),
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => break,
-                }
+/// Starts the thread. It reports to `events` when the state changes. `metrics` is where CoreDNS counts.
+/// `own` is the text that this box's DNS tells by its name for loops.
+pub(super) fn watch(settings: &Settings, metrics: Endpoint, own: String, events: Sender<Event>) -> io::Result<Watch> {
+    let mut watched = Watched::of(settings, &metrics);
+    Watch::start("resolvers", move |changes| {
+        let mut last = DnsReport::default();
+        let mut streak = FailureStreak::default();
+        let mut others = OtherResolvers::default();
+        let mut round = 0;
+        loop {
+            let counted = counts(watched.metrics.as_ref());
+            let report = DnsReport {
+                resolvers: ask_all(&watched.resolvers, &own, round % LOOK_FOR_LOOPS == 0),
+                every_query_fails: counted.is_some_and(|counts| streak.add(counts, Instant::now())),
+                asks_others: counted.is_some_and(|counts| others.add(counts.encrypted, Instant::now())),
+            };
+            if report != last && events.send(Event::Dns(report.clone())).is_err() {
+                break;
             }
-        })?;
-        Ok(Self { watched: sender, metrics })
-    }
-
-    /// Watches the resolvers of changed settings from now on.
-    pub(super) fn follow(&self, settings: &Settings) {
-        let _ = self.watched.send(Watched::of(settings, &self.metrics));
-    }
+            last = report;
+            round += 1;
+            match changes.recv_timeout(PAUSE) {
+                Ok(next) => (watched, round) = (Watched::of(&next, &metrics), 0),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+    })
 }
 
 /// Asks all resolvers at once. Looks for a loop at those that are silent, and at all if `looks`.

@@ -5,8 +5,7 @@
 
 use std::fs;
 use std::io;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use longhaul_config::Settings;
@@ -19,14 +18,10 @@ use super::log::Level;
 use super::probe::stats;
 use super::publisher::now;
 use super::say;
+use super::watch_thread::Watch;
 
 /// The pause between two readings.
 const PAUSE: Duration = Duration::from_millis(500);
-
-/// The thread that watches. It ends when this is dropped.
-pub(super) struct SilenceWatch {
-    settings: Sender<Settings>,
-}
 
 /// The packets that this kernel has dropped by their source (`rp_filter`), since a moment at which the ground was heard.
 #[derive(Debug, Default)]
@@ -65,37 +60,23 @@ fn counter(table: &str, name: &str) -> Option<u64> {
     })
 }
 
-impl SilenceWatch {
-    /// Starts the thread. It reports to `events` when a silence begins or ends. Envoy responds at `admin`.
-    pub(super) fn start(settings: &Settings, admin: Endpoint, events: Sender<Event>) -> io::Result<Self> {
-        let (sender, changes) = mpsc::channel::<Settings>();
-        let mut end = PairEnd::of(settings);
-        thread::Builder::new().name("silence".to_owned()).spawn(move || {
-            loop {
-                let next = match &end {
-                    Some(end) => listen(end, &admin, &events, &changes),
-                    None => changes.recv().ok(),
-                };
-                let Some(next) = next else { break };
-                end = PairEnd::of(&next);
-            }
-        })?;
-        Ok(Self { settings: sender })
-    }
-
-    /// Listens as changed settings say from now on.
-    pub(super) fn follow(&self, settings: &Settings) {
-        let _ = self.settings.send(settings.clone());
-    }
+/// Starts the thread. It reports to `events` when a silence begins or ends. Envoy responds at `admin`.
+pub(super) fn watch(settings: &Settings, admin: Endpoint, events: Sender<Event>) -> io::Result<Watch> {
+    let mut end = PairEnd::of(settings);
+    Watch::start("silence", move |changes| {
+        loop {
+            let next = match &end {
+                Some(end) => listen(end, &admin, &events, &changes),
+                None => changes.recv().ok(),
+            };
+            let Some(next) = next else { break };
+            end = PairEnd::of(&next);
+        }
+    })
 }
 
 /// Listens until the settings change in what matters here, and returns them. None: the run ends.
-fn listen(
-    end: &PairEnd,
-    admin: &Endpoint,
-    events: &Sender<Event>,
-    changes: &mpsc::Receiver<Settings>,
-) -> Option<Settings> {
+fn listen(end: &PairEnd, admin: &Endpoint, events: &Sender<Event>, changes: &Receiver<Settings>) -> Option<Settings> {
     let (start, mut listening) = (Instant::now(), Listening::over(&end.link));
     let (mut hole, mut dropped) = (BlackHole::beyond(end.link.mtu), DroppedBySource::default());
     let (mut last, mut vanishing) = (None, None);

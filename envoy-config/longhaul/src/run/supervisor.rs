@@ -1,5 +1,6 @@
 //! The run itself: serves, applies changes, and restarts dead children. `start` and `stop` hold its beginning and end.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -20,7 +21,7 @@ use super::challenges::ChallengeServer;
 use super::child;
 use super::client_weights;
 use super::clients::Clients;
-use super::compare_watch::CompareWatch;
+use super::compare_watch;
 use super::diagnosis::{Diagnosis, Refusals};
 use super::envoy::Envoy;
 use super::error::RunError;
@@ -28,11 +29,11 @@ use super::events::{Event, FileWatch, Inbox, Stop, forward_signals};
 use super::exchange::Owed;
 use super::former_cache;
 use super::generation::{COREFILE, Generation, RENEWALS, RunContext};
-use super::ground_reports::GroundReports;
+use super::ground_reports;
 use super::health::{HealthServer, Phase, Vitals};
 use super::held_connections::HeldConnections;
 use super::history::{InForce, Recorder};
-use super::link_watch::LinkWatch;
+use super::link_watch;
 use super::locate::{self, Located, Overridden, locate};
 use super::log::{Dialect, Form, Heard, Level};
 use super::metrics_page::MetricsServer;
@@ -42,18 +43,19 @@ use super::ports::{self, Present};
 use super::preflight::{refuse, too_few_files};
 use super::private::{ADMIN, DNS_METRICS, PrivateFolder, TOLD};
 use super::probe::{ground_in_use, link_is_up};
-use super::problem_watch::{ProblemWatch, Tell};
+use super::problem_watch::{self, Tell};
 use super::publisher::{Publisher, now};
 use super::rate_watch;
-use super::resolvers::ResolverWatch;
+use super::resolvers;
 use super::rounds::{self, Came, Serving};
 use super::say;
 use super::service::{Ready, Service};
 use super::side_program::{IMAGES, OBJECTS, SideProgram};
-use super::silence_watch::SilenceWatch;
+use super::silence_watch;
 use super::state::{StateFolder, hide_new_files, spare_folder};
 use super::status_page::StatusServer;
 use super::tree::write_tree;
+use super::watch_thread::Watch;
 use super::watches;
 
 /// The options of `longhaul run`.
@@ -142,18 +144,13 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         holders: HeldConnections::default(),
         clients: Clients::open(&state, heard.clone(), sender.clone())?,
         challenges: ChallengeServer::default(),
-        resolvers: None,
+        watches: Vec::new(),
         dns_state: DnsReport::default(),
-        link: None,
         link_state: Noticed::default(),
-        silence_watch: None,
         other_end: PairReport::default(),
-        ground_reports: None,
-        problem_watch: None,
         notices: None,
         problems: Vec::new(),
         costs: CostReport::default(),
-        compare: None,
         compared: None,
         sender,
         diagnosis: Diagnosis::default(),
@@ -240,26 +237,16 @@ pub(super) struct Run {
     pub(super) challenges: ChallengeServer,
     /// The facts of the configuration in force for `longhaul status`.
     pub(super) set_up: SetUp,
-    /// None until both children serve.
-    pub(super) resolvers: Option<ResolverWatch>,
+    /// Empty until both children serve.
+    pub(super) watches: Vec<Watch>,
     pub(super) dns_state: DnsReport,
-    /// None until both children serve.
-    pub(super) link: Option<LinkWatch>,
     pub(super) link_state: Noticed,
-    /// None until both children serve.
-    pub(super) silence_watch: Option<SilenceWatch>,
     /// The other end of the pair, without the reason of failed handshakes.
     other_end: PairReport,
-    /// None until both children serve.
-    pub(super) ground_reports: Option<GroundReports>,
-    /// None until both children serve.
-    pub(super) problem_watch: Option<ProblemWatch>,
     /// None until both children serve.
     pub(super) notices: Option<Notices>,
     problems: Vec<ProblemRecord>,
     costs: CostReport,
-    /// None until both children serve.
-    pub(super) compare: Option<CompareWatch>,
     pub(super) compared: Option<Compared>,
     sender: Sender<Event>,
     diagnosis: Diagnosis,
@@ -306,23 +293,20 @@ impl Run {
         let metrics = Endpoint::Unix(self.state.private.dns_metrics());
         let tell = self.tell();
         tell.write(&[], &Measured::default());
-        let watch = ResolverWatch::start(&self.generation.settings, metrics, tell.run.clone(), self.sender.clone());
-        self.resolvers = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
-        let watch = LinkWatch::start(&self.generation.settings, self.sender.clone());
-        self.link = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
-        let admin = Endpoint::Unix(self.state.private.admin());
-        let watch = SilenceWatch::start(&self.generation.settings, admin, self.sender.clone());
-        self.silence_watch = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
-        let settings = &self.generation.settings;
-        let notices = Notices::start(settings).map_err(|error| RunError::System(error.to_string()))?;
+        let system = |error: io::Error| RunError::System(error.to_string());
+        let (settings, admin) = (&self.generation.settings, Endpoint::Unix(self.state.private.admin()));
+        let notices = Notices::start(settings).map_err(system)?;
         self.notices = Some(notices.clone());
-        let (last, events) = (self.publisher.last(), self.sender.clone());
-        let watch = ProblemWatch::start(settings, last, &self.state.kept, tell, notices, events);
-        self.problem_watch = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
-        let watch = GroundReports::start(&self.generation.settings, self.machine.near.lookups, self.sender.clone());
-        self.ground_reports = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
-        let watch = CompareWatch::start(&self.generation.settings, self.sender.clone());
-        self.compare = Some(watch.map_err(|error| RunError::System(error.to_string()))?);
+        let (kept, last, events) = (&self.state.kept, self.publisher.last(), || self.sender.clone());
+        let watches = [
+            resolvers::watch(settings, metrics, tell.run.clone(), events()),
+            link_watch::watch(settings, events()),
+            silence_watch::watch(settings, admin, events()),
+            problem_watch::watch(settings, last, kept, tell, notices, events()),
+            ground_reports::watch(settings, self.machine.near.lookups, events()),
+            compare_watch::watch(settings, events()),
+        ];
+        self.watches = watches.into_iter().collect::<io::Result<_>>().map_err(system)?;
         Ok(rounds::serve(self))
     }
 
