@@ -3,7 +3,9 @@ its own, so nothing is registered on the machine."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -90,7 +92,9 @@ class Foreign:
         try:
             yield
         finally:
-            started.kill()
+            # The first process of the namespace takes the others with it.
+            for child in Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split():
+                os.kill(int(child), signal.SIGKILL)
             started.communicate(timeout=30)
 
 
