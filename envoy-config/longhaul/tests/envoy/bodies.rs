@@ -34,8 +34,15 @@ const CHANGERS: [(&str, &str); 8] = [
 ];
 
 /// Filters of Longhaul's and in Lua that read and change headers alone.
-const OF_HEADERS: [&str; 6] =
-    ["changed", "guard", "header-compression", "header-compression-direct", "name-budget", "upgrade_end"];
+const OF_HEADERS: [&str; 7] = [
+    "changed",
+    "filter-calls",
+    "guard",
+    "header-compression",
+    "header-compression-direct",
+    "name-budget",
+    "upgrade_end",
+];
 
 /// The text of every body. It has a URL that url-rewrite moves, and is longer than the ranges below when compressed.
 fn text() -> Vec<u8> {

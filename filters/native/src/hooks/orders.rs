@@ -37,6 +37,7 @@ const FILTERS: &[(&str, &str)] = &[
     ),
     ("header-compression@remote", r#"{"role":"remote"}"#),
     ("header-compression@ground", r#"{"role":"ground"}"#),
+    ("filter-calls", "{}"),
     ("link-share", r#"{"direction":"response","links":[{"name":"","bytes_per_second":1000000,"weights":[]}]}"#),
 ];
 
