@@ -4,6 +4,7 @@
 //! runs what follows from them, writes a line for each change, and undoes everything at its end.
 
 mod judge;
+mod latecomers;
 mod machine;
 mod probe;
 mod setup;
@@ -25,6 +26,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use judge::{Judge, Signs, Step, Times};
+use latecomers::Latecomers;
 use probe::Probes;
 use setup::{Item, Place, Present};
 
@@ -198,6 +200,7 @@ struct Links {
     /// The address at which connections found it.
     found: Option<SocketAddr>,
     applied: Vec<Item>,
+    latecomers: Latecomers,
     kernel: Option<Kernel>,
     start: Instant,
     looked: Option<Instant>,
@@ -213,6 +216,7 @@ impl Links {
             ground: None,
             found: None,
             applied: Vec::new(),
+            latecomers: Latecomers::default(),
             kernel: Kernel::open().ok(),
             start: Instant::now(),
             looked: None,
@@ -268,6 +272,9 @@ impl Links {
                     link.probes.clear();
                 }
                 link.place = place;
+            }
+            if self.latecomers.are_due(self.start.elapsed()) {
+                self.run(setup::look_again());
             }
         }
         self.apply();
@@ -329,7 +336,15 @@ impl Links {
     }
 
     fn reach(&mut self, wanted: Vec<Item>) {
-        for command in setup::change(&self.applied, &wanted) {
+        self.run(setup::change(&self.applied, &wanted));
+        let endpoints = |items: &[Item]| items.iter().filter(|item| matches!(item, Item::Endpoint { .. })).count();
+        self.latecomers.changed(self.start.elapsed(), endpoints(&self.applied), endpoints(&wanted));
+        self.applied = wanted;
+    }
+
+    /// Runs commands. A fault of one that makes something is told once.
+    fn run(&mut self, commands: Vec<String>) {
+        for command in commands {
             let removes = command.contains(" del ") || command.contains(" flush ");
             if let Err(error) = machine::run(&command)
                 && !removes
@@ -339,7 +354,6 @@ impl Links {
                 self.failed = error;
             }
         }
-        self.applied = wanted;
     }
 
     fn undo(&mut self) {

@@ -20,6 +20,8 @@ const FROM: u32 = FIRST + 1;
 const BEST: u32 = FIRST + 2;
 /// The first number of an endpoint. Other programs count from 1.
 const FIRST_ENDPOINT: u32 = 180;
+/// The number of an endpoint that lives for a moment, and its address, which no connection to a ground has.
+const MOMENTARY: (u32, Ipv4Addr) = (FIRST_ENDPOINT + 4, Ipv4Addr::new(127, 0, 41, 84));
 /// Packets without a mark.
 const UNMARKED: &str = "fwmark 0/0xffffffff";
 
@@ -167,12 +169,24 @@ pub(super) fn change(before: &[Item], after: &[Item]) -> Vec<String> {
     // New ways first: an endpoint that disappears moves connections to another link, which must be there.
     let is_way = |item: &&&Item| matches!(item, Item::Route { .. }) || id(item).is_some() && !had(item);
     let mut commands: Vec<String> = new.iter().filter(is_way).flat_map(|item| item.make()).collect();
+    let loses_endpoint = gone.clone().any(|item| id(item).is_some());
     commands.extend(gone.flat_map(Item::remove));
     commands.extend(new.iter().filter(|item| !is_way(item)).flat_map(|item| item.make()));
+    if loses_endpoint && after.iter().any(|item| id(item).is_some()) {
+        // A connection that had this link alone would stand still.
+        commands.extend(look_again());
+    }
     if new.iter().any(|item| matches!(item, Item::Endpoint { backup: false, .. })) {
         commands.extend(after.iter().filter(|item| before.contains(item)).filter_map(stand_by));
     }
     commands
+}
+
+/// Returns the commands that make the kernel look again for connections that lack a subflow of any endpoint. Any new endpoint
+/// does so. This one is for neither subflows nor announcements, so that it changes nothing itself.
+pub(super) fn look_again() -> Vec<String> {
+    let (id, address) = MOMENTARY;
+    vec![format!("ip mptcp endpoint add {address} id {id}"), format!("ip mptcp endpoint del id {id}")]
 }
 
 /// Returns the command that tells the other end again that a link stands by. Connections that began on it, while nothing
@@ -182,7 +196,7 @@ fn stand_by(item: &Item) -> Option<String> {
     Some(format!("ip mptcp endpoint change id {id} nobackup; ip mptcp endpoint change id {id} backup"))
 }
 
-/// Returns the commands that remove the rules and routes that an earlier watch may have left. Most of them fail, because
+/// Returns the commands that remove what an earlier watch may have left, but for endpoints of links. Most of them fail, because
 /// nothing is there.
 pub(super) fn clean(links: usize) -> Vec<String> {
     let count = u32::try_from(links).unwrap_or(u32::MAX);
@@ -190,7 +204,8 @@ pub(super) fn clean(links: usize) -> Vec<String> {
     let rules = rules.map(|priority| format!("ip rule del priority {priority}"));
     let tables = [FIRST].into_iter().chain((0..count).map(|at| FROM + 1 + at));
     let tables = tables.map(|table| format!("ip route flush table {table}"));
-    rules.chain(tables).collect()
+    let momentary = format!("ip mptcp endpoint del id {}", MOMENTARY.0);
+    rules.chain(tables).chain([momentary]).collect()
 }
 
 #[cfg(test)]
@@ -236,7 +251,10 @@ mod tests {
                 "ip route replace default via 192.0.2.1 dev geo0 src 192.0.2.10 table 4180",
                 "ip mptcp endpoint del id 180",
                 "ip mptcp endpoint del id 0 192.0.2.2",
-            ]
+                "ip mptcp endpoint add 127.0.41.84 id 184",
+                "ip mptcp endpoint del id 184",
+            ],
+            "and connections that had this link alone get the other one"
         );
         assert_eq!(
             change(&cut, &working),
@@ -262,6 +280,8 @@ mod tests {
                 "ip mptcp endpoint add 192.0.2.2 dev lte0 id 180 subflow",
                 "ip mptcp endpoint del id 181",
                 "ip mptcp endpoint del id 0 192.0.2.10",
+                "ip mptcp endpoint add 127.0.41.84 id 184",
+                "ip mptcp endpoint del id 184",
             ],
             "the new way first"
         );
