@@ -4,22 +4,59 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from harness.host.processes import of_program
+from harness.host.processes import Child, of_program
 from harness.host.waiting import wait_for
-from harness.lab.two_links import ORIGIN, OTHER, TwoLinksBed, crossed, download, longest_gap, resolved, two_links
+from harness.lab.two_links import (
+    GEO,
+    GROUND,
+    LTE,
+    ORIGIN,
+    OTHER,
+    TwoLinksBed,
+    crossed,
+    download,
+    longest_gap,
+    resolved,
+    two_links,
+    watch_links,
+)
 
 CUT_S = 8
 STALL_S = 4.0
 """A second, two round trips of the quick link and one of the other are the goal. This machine may be busy."""
 SIZE = 4_000_000
 IDLE_BYTES = 20_000
+ECHO_PORT = 8444
+ECHO = f"""
+import socket
+listener = socket.socket(proto=socket.IPPROTO_MPTCP)
+listener.bind(("{GROUND}", {ECHO_PORT}))
+listener.listen()
+connection, _ = listener.accept()
+while got := connection.recv(1):
+    connection.sendall(got)
+"""
+"""A server of Multipath TCP beside the ground."""
+SILENT = f"""
+import pathlib, socket, sys, time
+connection = socket.socket(proto=socket.IPPROTO_MPTCP)
+connection.connect(("{GROUND}", {ECHO_PORT}))
+print("open", flush=True)
+while not pathlib.Path(sys.argv[1]).exists():
+    time.sleep(0.05)
+connection.sendall(b".")
+while connection.recv(1):
+    pass
+"""
+"""A client that is silent until a file exists."""
 
-# A preview: in some runs, connections stand still until the link is back. `make test-long` shows it.
 pytestmark = pytest.mark.long
 
 
@@ -27,6 +64,25 @@ pytestmark = pytest.mark.long
 def bed(root_bed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoLinksBed]:  # noqa: ARG001 - order of set-up
     with two_links(tmp_path_factory.mktemp("two")) as standing:
         yield standing
+
+
+@pytest.mark.usefixtures("root_bed")
+def test_a_connection_from_before_the_first_endpoint_gets_a_subflow_of_each_link(tmp_path: Path) -> None:
+    """The kernel alone gives a connection one link for life if its first response comes after the first endpoint."""
+    with two_links(tmp_path, watched=False) as bed:
+        near, go = bed.line.near, tmp_path / "go"
+        server = Child(bed.line.gateway.inside([sys.executable, "-c", ECHO]), tmp_path / "echo.log")
+        with server, Child(near.inside([sys.executable, "-c", SILENT, go]), tmp_path / "silent.log") as client:
+            client.wait_for_output("open")
+            with watch_links(bed.folder, bed.line, bed.pair):
+                for one in (LTE, GEO):
+                    bed.until(one.name, alive=True)
+                go.touch()
+
+                def devices() -> str:
+                    return near.run("ss", "-tnH", "state", "established", f"dport = :{ECHO_PORT}").stdout
+
+                wait_for("a subflow of the standby", lambda: GEO.device in devices(), timeout_s=10, interval_s=0.2)
 
 
 def test_a_download_outlives_the_loss_of_its_link_and_pages_go_on(bed: TwoLinksBed) -> None:
@@ -38,9 +94,8 @@ def test_a_download_outlives_the_loss_of_its_link_and_pages_go_on(bed: TwoLinksB
         assert crossed(bed, "geo") - before < IDLE_BYTES, "the standby carries nothing while the quick link works"
         bed.line.emulated["lte"].outage(f"{CUT_S}s drop")
         bed.until("lte", alive=False, timeout_s=5)
-        # A request that was sent into the cut may hang (the guide says so), and a reload helps.
-        page = (f"http://{OTHER}/page.html", *resolved(bed, OTHER, 80))
-        wait_for("a page", lambda: bed.curl.get(*page, timeout_s=CUT_S).status == 200, timeout_s=60)
+        page = bed.curl.get(f"http://{OTHER}/page.html", *resolved(bed, OTHER, 80), timeout_s=CUT_S)
+        assert page.status == 200, page
         whole = parts.result()
     assert sum(len(part) for _, part in whole) == SIZE
     assert longest_gap(whole) < STALL_S

@@ -196,7 +196,7 @@ def two_links(
         both = stack.enter_context(running(files, ends, trusted=authority.files.cert))
         stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
         (folder / "host").mkdir()
-        watch = stack.enter_context(_watch(folder, line, both)) if watched else None
+        watch = stack.enter_context(watch_links(folder, line, both)) if watched else None
         bed = TwoLinksBed(folder, line, site, both, watch, authority)
         if watched and len(lines) > 1 and multipath[0]:
             for one in lines:
@@ -212,7 +212,7 @@ def _set(file: Path, section: str, key: str, value: str) -> None:
     file.write_text("".join(f"{name}: {text}\n" for name, text in lines.items()))
 
 
-def _watch(folder: Path, line: TwoLinks, both: Pair) -> Child:
+def watch_links(folder: Path, line: TwoLinks, both: Pair) -> Child:
     """The service `longhaul-host-watch@`. The bed makes the settings of `longhaul-host@` in /proc/sys by hand."""
     if (Path("/proc/sys/net/mptcp") / "blackhole_timeout").exists():
         line.near.sysctl("net.mptcp.blackhole_timeout", 0)
