@@ -342,7 +342,7 @@ impl Links {
         self.applied = wanted;
     }
 
-    /// Runs commands. A fault of one that makes something is told once.
+    /// Runs commands. Writes a fault of one that makes something, once.
     fn run(&mut self, commands: Vec<String>) {
         for command in commands {
             let removes = command.contains(" del ") || command.contains(" flush ");
