@@ -44,23 +44,25 @@ impl Latecomers {
 mod tests {
     use super::*;
 
+    fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
     #[test]
     fn the_kernel_looks_again_for_as_long_as_connections_may_be_opened_from_before_the_first_endpoint() {
         let mut late = Latecomers::default();
-        let due = |late: &mut Latecomers, from: u64| {
-            (from..from + 100).filter(|s| late.are_due(Duration::from_secs(*s))).count()
-        };
+        let due = |late: &mut Latecomers, from: u64| (from..from + 100).filter(|at| late.are_due(s(*at))).count();
         assert_eq!(due(&mut late, 0), 0, "there is no endpoint");
-        late.changed(Duration::from_secs(100), 0, 2);
+        late.changed(s(100), 0, 2);
         assert_eq!(due(&mut late, 100), 31);
         // A link died and came back: sockets were made with an endpoint at all times.
-        late.changed(Duration::from_secs(300), 2, 1);
-        late.changed(Duration::from_secs(310), 1, 2);
+        late.changed(s(300), 2, 1);
+        late.changed(s(310), 1, 2);
         assert_eq!(due(&mut late, 310), 0);
         // All links lost their addresses.
-        late.changed(Duration::from_secs(500), 2, 0);
+        late.changed(s(500), 2, 0);
         assert_eq!(due(&mut late, 500), 0);
-        late.changed(Duration::from_secs(600), 0, 1);
-        assert!(late.are_due(Duration::from_secs(600)));
+        late.changed(s(600), 0, 1);
+        assert!(late.are_due(s(600)));
     }
 }
