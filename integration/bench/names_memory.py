@@ -50,7 +50,7 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
     with (
         Line(folder, LINK, seed=1, changes=NO_DELAY) as line,
         Origins(site.write(folder / "site.json"), folder, line.internet),
-        pair_of_init(folder, line, link(LINK)) as both,
+        pair_of_init(folder, line, link(LINK).setting) as both,
     ):
         failed = sum(look_up_all(line, both, first, kind) for kind in ADDRESSES)
         resident_kib = [settled_kib(line.near)]

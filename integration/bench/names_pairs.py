@@ -37,7 +37,7 @@ class Way:
 @contextmanager
 def by_pair(folder: Path, site: Site, profile: str) -> Iterator[Way]:
     """A pair without a list, whose boxes have never seen a name."""
-    with direct(folder, site, profile) as way, pair_of_init(folder, way.line, link(profile)) as both:
+    with direct(folder, site, profile) as way, pair_of_init(folder, way.line, link(profile).setting) as both:
         yield Way("pair", folder, way.line, both)
 
 

@@ -67,7 +67,7 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
     homes = [folder / day for day in ("first", "second")]
     for home in homes:
         home.mkdir()
-    with Line(folder, LINK, seed=1) as line, several(line), pair_of_init(folder, line, link(LINK)) as both:
+    with Line(folder, LINK, seed=1) as line, several(line), pair_of_init(folder, line, link(LINK).setting) as both:
         until_stream(both)
         with resolving(line, homes[0], known, YESTERDAY):
             first = day_of(line, both, [visit.known for visit in visits])

@@ -68,7 +68,7 @@ class NewRemote(LinkContender):
         shutil.rmtree(home / "remote", ignore_errors=True)
         # Connections of a load by another way may be known, and would go that way.
         near.forget_connections()
-        with pair_of_init(home, track.line, track.link, trusted=track.authority.files.cert) as both:
+        with pair_of_init(home, track.line, track.link.setting, trusted=track.authority.files.cert) as both:
             until_stream(both)
             if self.name == LEARNED:
                 until_pushed(both, self.names)

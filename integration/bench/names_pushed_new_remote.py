@@ -43,7 +43,7 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
     with (
         Line(folder, LINK, seed=1) as line,
         several(line, CLIENTS),
-        pair_of_init(folder, line, link(LINK)) as both,
+        pair_of_init(folder, line, link(LINK).setting) as both,
         resolving(line, origins, [name for names in sites for name in names], TODAY),
     ):
         until_stream(both)

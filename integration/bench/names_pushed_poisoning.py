@@ -69,7 +69,7 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
         Line(folder, LINK, seed=1) as line,
         several(line),
         HostileResolver(line.internet, TRUTH, [PAGE, *FOLLOWING, POPULAR, BANK]) as resolver,
-        pair_of_init(folder, line, link(LINK)) as both,
+        pair_of_init(folder, line, link(LINK).setting) as both,
     ):
         until_stream(both)
         attack(line, rounds)

@@ -63,7 +63,7 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
     homes = [folder / day for day in ("first", "second")]
     for home in homes:
         home.mkdir()
-    with Line(folder, LINK, seed=1) as line, pair_of_init(folder, line, link(LINK)) as both:
+    with Line(folder, LINK, seed=1) as line, pair_of_init(folder, line, link(LINK).setting) as both:
         with resolving(line, homes[0], known, YESTERDAY):
             first = [one for visit in visits for one in site_lookups(line, visit.known)]
         check_first(first)

@@ -83,7 +83,7 @@ def lookups_on(folder: Path, changes: Mapping[str, str], rounds: int) -> Seen:
     with (
         Line(folder, LINK, seed=1, changes=dict(changes)) as line,
         Origins(site.write(folder / "site.json"), folder, line.internet),
-        pair_of_init(folder, line, STATED) as both,
+        pair_of_init(folder, line, STATED.setting) as both,
         ThreadPoolExecutor(1) as pool,
     ):
         for _ in range(rounds):

@@ -12,7 +12,6 @@ import itertools
 import os
 import statistics
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench import neighbours_half_rate, neighbours_outage, neighbours_uploads, neighbours_users, parts
 from harness.host.artifacts import need_root
 from harness.host.processes import end_with_parent
-from harness.lab.neighbours import BULK, CLIENTS, SERVERS, NeighbourBed, jain, light_page, neighbour_bed
+from harness.lab import neighbour_loads
+from harness.lab.neighbours import NeighbourBed, jain, neighbour_bed
 from harness.results.figures import at_least, at_most
 
 TARGETS = [
@@ -45,10 +45,6 @@ LOADS = 1 if QUICK else 5
 GREEDY, OTHERS = 16, 4
 """The downloads of one client, and the clients with one each."""
 SHARE_S, SHARE_SKIP_S = 40, 10
-BULK_S = 600
-"""Longer than any page takes."""
-HEAD_START_S = 8
-"""The time for which downloads run alone."""
 
 
 def unshared(folder: Path, _: argparse.Namespace) -> tuple[parts.Figures, Any]:
@@ -108,22 +104,16 @@ def of(bed: NeighbourBed) -> dict[str, float]:
 
 def page(bed: NeighbourBed, fresh: str, *, tls: bool) -> float:
     """Loads a new page. Returns the seconds."""
-    [done] = bed.load({"do": "page", "from": CLIENTS[0], "tls": tls} | light_page(fresh))
-    if not done["whole"]:
+    done = neighbour_loads.page(bed, fresh, tls=tls)
+    if not done.whole:
         raise RuntimeError(f"a page is not whole: {done}")
-    return done["seconds"]
+    return done.seconds
 
 
 def pages_beside_downloads(bed: NeighbourBed, fresh: Iterator[str], *, tls: bool) -> float:
     """Loads pages beside four downloads over https of another client. Returns the median of their seconds."""
-    bulk: dict[str, Any] = {"do": "bulk", "host": BULK, "to": SERVERS[BULK], "seconds": BULK_S, "streams": 4}
-    downloads = bed.start(bulk | {"from": CLIENTS[1], "tls": True})
-    try:
-        time.sleep(HEAD_START_S)
+    with neighbour_loads.beside(bed, 4, tls=True):
         return statistics.median(page(bed, next(fresh), tls=tls) for _ in range(LOADS))
-    finally:
-        downloads.terminate()
-        downloads.wait()
 
 
 if __name__ == "__main__":

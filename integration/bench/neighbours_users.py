@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import statistics
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from harness.lab.neighbours import CLIENTS, NeighbourBed, light_page, side_by_side
+from harness.lab.neighbour_loads import Crowd, crowd
+from harness.lab.neighbours import NeighbourBed, side_by_side
 from harness.results.figures import at_most, table
 
 TARGETS = [
@@ -20,22 +20,6 @@ TARGETS = [
 WAYS = ("direct", "fair")
 USERS = 15
 SECONDS, QUICK_SECONDS = 150, 60
-THINK_S = 15
-
-
-@dataclass(frozen=True)
-class Crowd:
-    """The pages of fifteen users, and the packets that the link dropped."""
-
-    seconds: list[float]
-    """Of all pages."""
-    dropped: int
-    """Packets that the queues of the link dropped."""
-
-    @property
-    def p95(self) -> float:
-        """The page that only one in twenty exceeds."""
-        return statistics.quantiles(self.seconds, n=20)[-1]
 
 
 def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]:
@@ -62,23 +46,16 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
 
 def users(bed: NeighbourBed, scheme: str, seconds: int) -> Crowd:
     """Lets all users load pages."""
-    page = light_page("FRESH")
-    common = {"do": "user", "tls": scheme == "https", "seconds": seconds, "think_s": THINK_S}
-    jobs = [common | page | {"from": CLIENTS[number], "name": f"{scheme}{number}"} for number in range(USERS)]
-    assert bed.line.link
-    bed.line.link.reset()
-    results = bed.load(*jobs)
-    counted = bed.line.link.statistics()
-    if not all(one["whole"] for one in results):
+    found = crowd(bed, scheme, USERS, seconds, tls=scheme == "https")
+    if found.cut:
         raise RuntimeError(f"{bed.way}, {scheme}: a page is not whole")
-    dropped = sum(counted[way]["dropped"]["queue_full"]["packets"] for way in ("down", "up"))
-    return Crowd([second for one in results for second in one["seconds"]], dropped)
+    return found
 
 
 def rows(crowds: dict[tuple[str, str], Crowd]) -> str:
     """Returns the table of times."""
     lines = [["fifteen users", "pages", "p50, s", "p95, s", "packets dropped"]]
-    for (way, scheme), crowd in crowds.items():
-        times = [f"{statistics.median(crowd.seconds):.1f}", f"{crowd.p95:.1f}"]
-        lines.append([f"{scheme}, {way}", str(len(crowd.seconds)), *times, str(crowd.dropped)])
+    for (way, scheme), found in crowds.items():
+        times = [f"{statistics.median(found.seconds):.1f}", f"{found.p95:.1f}"]
+        lines.append([f"{scheme}, {way}", str(len(found.seconds)), *times, str(found.dropped)])
     return table(lines)

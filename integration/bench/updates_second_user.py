@@ -73,7 +73,7 @@ class PairOfInit(LinkContender):
         near.forget_connections()
         cache = self._cache(home / "remote-cache")
         trusted = track.authority.files.cert
-        with pair_of_init(home, track.line, track.link, trusted=trusted, remote_cache=cache):
+        with pair_of_init(home, track.line, track.link.setting, trusted=trusted, remote_cache=cache):
             yield
         near.forget_connections()
 

@@ -12,22 +12,21 @@ from harness.net.redirect import applied
 from harness.net.topology import RESOLVER
 
 from .line import FAR, NEAR_DEVICE, NEAR_HOME, Line
-from .links import Link
 
 
 @contextmanager
 def pair_of_init(
     folder: Path,
     line: Line,
-    stated: Link,
+    stated: dict[str, str],
     *,
     trusted: Path | None = None,
     remote_cache: str = "",
     remote_more: str = "",
 ) -> Iterator[Pair]:
-    """A pair on a line. `stated` is the link of its files. The ground checks certificates of origins against `trusted`.
-    `remote_cache` is the section `cache` of the remote. Without it, the remote has a folder for its own cache alone.
-    `remote_more` are further sections of its file."""
+    """A pair on a line. `stated` is the section `link` that its operator states. The ground checks certificates of
+    origins against `trusted`. `remote_cache` is the section `cache` of the remote. Without it, the remote has a folder
+    for its own cache alone. `remote_more` are further sections of its file."""
     remote, ground = files_of_init(folder, stated, remote_cache, remote_more)
     for end in ("remote", "ground"):
         (folder / end).mkdir(exist_ok=True)
@@ -43,14 +42,16 @@ def pair_of_init(
         yield both
 
 
-def files_of_init(folder: Path, stated: Link, remote_cache: str = "", remote_more: str = "") -> tuple[Path, Path]:
+def files_of_init(
+    folder: Path, stated: dict[str, str], remote_cache: str = "", remote_more: str = ""
+) -> tuple[Path, Path]:
     """Returns the files of the remote and of the ground, new ones if the folder has none. Their only additions are the
     folders of the caches, or the cache of the remote, and `remote_more`."""
     home = folder / "init"
     remote, ground = (home / end / "longhaul.yaml" for end in (REMOTE_NAME, "ground"))
     if ground.exists():
         return remote, ground
-    options = {**stated.setting, "clients": NEAR_HOME, "resolver": RESOLVER, "dir": str(home)}
+    options = {**stated, "clients": NEAR_HOME, "resolver": RESOLVER, "dir": str(home)}
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
     done = command("pair", "init", REMOTE_NAME, f"{FAR}:{PIPE_PORT}", *words)
     if done.returncode:

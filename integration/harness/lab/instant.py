@@ -149,7 +149,9 @@ def instant_bed(
     with (
         Line(folder, profile, seed=1) as line,
         Origins(site.write(folder / "site.json"), folder, line.internet),
-        pair_of_init(folder, line, link(profile), trusted=authority.files.cert, remote_more=remote_more) as both,
+        pair_of_init(
+            folder, line, link(profile).setting, trusted=authority.files.cert, remote_more=remote_more
+        ) as both,
     ):
         line.near.run("nft", "-f", write_guard(folder))
         yield InstantBed(folder, line, site, authority, both)

@@ -1,4 +1,5 @@
-"""A bed for clients that share a slow link: direct, by a pair without shares, and by a pair as it is."""
+"""A bed for clients that share a slow link: direct, by a pair without shares, by a pair as it is, and by the pair of
+the quick start."""
 
 from __future__ import annotations
 
@@ -20,12 +21,19 @@ from harness.net.topology import CLIENT, CLIENT_DEVICE, RESOLVER
 from harness.origins.program import Origins, Site
 
 from . import links
+from .bed import CONGESTION_CONTROL, use_congestion_control
 from .contenders.base import intercept, rules
+from .init_pair import pair_of_init
 from .line import FAR, NEAR_DEVICE, NEAR_HOME, Line
 
 PROGRAM = Path(__file__).with_name("light_clients.py")
-WAYS = ("direct", "unshared", "fair")
-"""Without Longhaul, a pair with `link.fill: off`, and a pair."""
+ORIGINS = {"direct": CONGESTION_CONTROL, "direct-cubic": "cubic"}
+"""The ways without Longhaul, and the congestion control of their origins. Origins behind a pair have that of
+`direct`."""
+QUICK_START = "quick-start"
+WAYS = (*ORIGINS, "unshared", "fair", QUICK_START)
+"""Without Longhaul, a pair with `link.fill: off`, a pair, and one with the files and the settings that the quick start
+writes."""
 CLIENTS = [CLIENT, *(f"192.0.2.{number}" for number in range(3, 18))]
 """The addresses of clients."""
 SERVERS = {f"www{number}.example.org": f"203.0.113.{210 + number}" for number in range(7)}
@@ -123,7 +131,7 @@ def neighbour_bed(
 ) -> Iterator[NeighbourBed]:
     """Sets up the bed. `link` changes the emulated link, and `stated` is `link:` of all boxes where it differs. A
     second remote stands beside the first one, and takes the connections of `OTHER_CLIENTS`. `split` changes the pair,
-    as `write_pair` does."""
+    as `write_pair` does. The pair of the quick start knows no changes."""
     assert way in WAYS, way
     authority = Authority(folder)
     records = {name: [address] for name, address in SERVERS.items()}
@@ -132,6 +140,8 @@ def neighbour_bed(
         line = stack.enter_context(Line(folder, profile, seed=1, changes=link))
         for address in CLIENTS[1:]:
             line.clients.ip("address", "add", f"{address}/25", "dev", CLIENT_DEVICE)
+        # Servers take it over when they begin to listen.
+        use_congestion_control(line, ORIGINS.get(way, CONGESTION_CONTROL))
         stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
         key = authority.issue(*SERVERS)
         serve = [sys.executable, "-S", "-E", PROGRAM, "serve", key.cert, key.key, *SERVERS.values()]
@@ -139,8 +149,13 @@ def neighbour_bed(
         stack.callback(child.stop)
         child.wait_for_output("ready")
         both = other = None
-        if way != "direct":
-            setting = (stated or links.link(profile).setting) | ({"fill": "off"} if way == "unshared" else FAIR)
+        setting = stated or links.link(profile).setting
+        if way == QUICK_START:
+            trusted = authority.files.cert
+            both = stack.enter_context(pair_of_init(folder, line, setting, trusted=trusted))
+            both.until_names_cross()
+        elif way not in ORIGINS:
+            setting = setting | ({"fill": "off"} if way == "unshared" else FAIR)
             ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
             split |= {"others": [OTHER]} if second_remote else {}
             both = stack.enter_context(pair(folder, ends, setting, steered=["listed.example.org"], **split))
@@ -157,13 +172,13 @@ def neighbour_bed(
 
 
 @contextmanager
-def side_by_side(folder: Path, *ways: str) -> Iterator[list[NeighbourBed]]:
-    """Sets up a bed for each way, in folders below `folder`."""
+def side_by_side(folder: Path, *ways: str, profile: str = "maritime", **more: Any) -> Iterator[list[NeighbourBed]]:
+    """Sets up a bed for each way, in folders below `folder`. `more` is that of `neighbour_bed`."""
     with ExitStack() as stack:
         beds = []
         for way in ways:
             (home := folder / way).mkdir()
-            beds.append(stack.enter_context(neighbour_bed(home, way)))
+            beds.append(stack.enter_context(neighbour_bed(home, way, profile, **more)))
         yield beds
 
 

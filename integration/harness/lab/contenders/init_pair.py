@@ -60,7 +60,9 @@ class PairOfInit(LinkContender):
         # Connections of a load by another way may be known, and would go that way.
         near.forget_connections()
         trusted = track.authority.files.cert
-        with pair_of_init(self.home(track), track.line, track.link, trusted=trusted, remote_more=self.remote_more):
+        with pair_of_init(
+            self.home(track), track.line, track.link.setting, trusted=trusted, remote_more=self.remote_more
+        ):
             yield
         near.forget_connections()
 

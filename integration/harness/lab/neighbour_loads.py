@@ -1,0 +1,111 @@
+"""Loads on a bed of neighbours: a page alone or beside bulk of another client, users with pauses, and an outage."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from .neighbours import BULK, CLIENTS, SERVERS, NeighbourBed, light_page
+
+BULK_S = 600
+"""Longer than any page takes."""
+HEAD_START_S = 8
+"""The time for which bulk runs alone."""
+THINK_S = 15
+"""The mean of the pauses of a user."""
+BEFORE_S, AFTER_S = 5, 40
+"""The time of requests before an outage, and after it."""
+EVERY_S = 0.5
+PATIENCE_S = 60
+
+
+@dataclass(frozen=True)
+class PageLoad:
+    """One page."""
+
+    seconds: float
+    whole: bool
+
+
+def page(bed: NeighbourBed, fresh: str, *, tls: bool) -> PageLoad:
+    """Loads a page that `fresh` makes new."""
+    [done] = bed.load({"do": "page", "from": CLIENTS[0], "tls": tls} | light_page(fresh))
+    return PageLoad(done["seconds"], done["whole"])
+
+
+@contextmanager
+def beside(bed: NeighbourBed, streams: int, *, tls: bool, upload: bool = False) -> Iterator[None]:
+    """Downloads or uploads of another client, which have a head start."""
+    bulk: dict[str, Any] = {"do": "bulk", "host": BULK, "to": SERVERS[BULK], "seconds": BULK_S, "streams": streams}
+    clients = bed.start(bulk | {"from": CLIENTS[1], "tls": tls, "upload": upload})
+    try:
+        time.sleep(HEAD_START_S)
+        yield
+    finally:
+        clients.terminate()
+        clients.wait()
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """The pages of users, and the packets that the link dropped."""
+
+    seconds: list[float]
+    """Of all pages."""
+    dropped: int
+    """Packets that the queues of the link dropped."""
+    cut: int
+    """Users with a page that was not whole."""
+
+    @property
+    def p95(self) -> float:
+        """The page that only one in twenty exceeds."""
+        return statistics.quantiles(self.seconds, n=20)[-1]
+
+
+def crowd(bed: NeighbourBed, name: str, users: int, seconds: float, *, tls: bool) -> Crowd:
+    """Lets users load pages with pauses. `name` makes their URLs new."""
+    common = light_page("FRESH") | {"do": "user", "tls": tls, "seconds": seconds, "think_s": THINK_S}
+    jobs = [common | {"from": CLIENTS[number], "name": f"{name}{number}"} for number in range(users)]
+    assert bed.line.link
+    bed.line.link.reset()
+    results = bed.load(*jobs)
+    counted = bed.line.link.statistics()
+    dropped = sum(counted[way]["dropped"]["queue_full"]["packets"] for way in ("down", "up"))
+    return Crowd(
+        [second for one in results for second in one["seconds"]], dropped, sum(not one["whole"] for one in results)
+    )
+
+
+@dataclass(frozen=True)
+class Outage:
+    """One outage of one way."""
+
+    back_s: float | None
+    """From the link's return to the first response to a request that was sent after the return. None without one."""
+    failed: list[tuple[float, float]]
+    """The requests that failed: when each was sent, after the beginning of the outage, and how long it took."""
+
+
+def outage(bed: NeighbourBed, name: str, outage_s: float, *, tls: bool) -> Outage:
+    """Interrupts the link while a client sends small requests. `name` makes their URLs new."""
+    number = round((BEFORE_S + outage_s + AFTER_S) / EVERY_S)
+    job = {"do": "beat", "host": BULK, "to": SERVERS[BULK], "path": f"/200/{name}-NUMBER", "from": CLIENTS[0]}
+    clients = bed.start(job | {"tls": tls, "number": number, "every_s": EVERY_S, "timeout_s": PATIENCE_S})
+    time.sleep(BEFORE_S)
+    assert bed.line.link
+    bed.line.link.outage(f"{outage_s:g}s drop")
+    back = time.monotonic() + outage_s
+    [done] = bed.finish(clients)
+    later = [one for one in done["requests"] if one["sent"] >= back and one["whole"]]
+    ends = [one["sent"] + one["seconds"] - back for one in later]
+    failed = [
+        (round(one["sent"] - back + outage_s, 1), round(one["seconds"], 1))
+        for one in done["requests"]
+        if not one["whole"]
+    ]
+    return Outage(min(ends, default=None), failed)
