@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from harness.lab import watches
 
+from .field.scenarios import groups as field_groups
+from .field.summary import summed as field_summed
 from .plan import Group
 
 EDGES = ("longhaul-url", "longhaul-dns", "longhaul-edge")
@@ -32,6 +35,9 @@ class Experiment:
     title: str
     about: str
     groups: Callable[[int], list[Group]]
+    summed: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """For an experiment each of whose beds stands alone: it returns the details with the cells, figures and goals of
+    the loads that were made so far. So its results count before all beds have run."""
 
 
 def _each_page(experiment: str, links: tuple[str, ...], pages: tuple[str, ...], contenders: tuple[str, ...]):
@@ -297,6 +303,16 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
     )
 }  # fmt: skip
+
+FIELD = Experiment(
+    "field",
+    "Links as they are",
+    "Beside downloads and uploads, with loss and outages, 5 and 15 users, a wrong `link:`; direct and a pair.",
+    field_groups,
+    field_summed,
+)
+APART = {FIELD.name: FIELD}
+"""Experiments that run only where they are named, because they take longer than all others together."""
 
 QUICK_GROUPS = [
     Group("quick", "geo", ("images-10",), ("http", "https"), ("direct", "longhaul-edge"), 1),

@@ -17,7 +17,7 @@ from harness.lab.measure import Run, run_from
 from harness.net import namespaces
 from harness.results.provenance import built_commit, machine_class
 
-from .catalogue import EXPERIMENTS, QUICK_GROUPS, Experiment
+from .catalogue import APART, EXPERIMENTS, QUICK_GROUPS, Experiment
 from .front_page import FRONT_PAGE
 from .goals import goals, stated
 from .results import Results
@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     options = _parse(arguments)
     wanted = {"quick": QUICK} if options.quick and not options.only else EXPERIMENTS
     if options.only:
-        known = EXPERIMENTS | {FRONT_PAGE.name: FRONT_PAGE}
+        known = EXPERIMENTS | APART | {FRONT_PAGE.name: FRONT_PAGE}
         unknown = [name for name in options.only.split(",") if name not in known]
         if unknown:
             print(f"no experiment is called {', '.join(unknown)}; there are:", file=sys.stderr)
@@ -75,7 +75,8 @@ def main(arguments: list[str]) -> int:
     kept: list[str] = []
 
     def keep(name: str, beds_left: int) -> None:
-        _write(out / f"{name}.json", name, runner.outcome, beds_left, repeats, options.seed)
+        origin = {"beds_left": beds_left, "repeats": repeats, "seed": options.seed, "note": options.note}
+        _write(out / f"{name}.json", wanted[name], runner.outcome, origin)
         if not beds_left:
             kept.append(name)
 
@@ -105,6 +106,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="of the order of turns and of the links' chance (1)")
     parser.add_argument("--out", type=Path, help="folder for results (target/experiments)")
     parser.add_argument("--resume", action="store_true", help="only run the beds that the results in the folder lack")
+    parser.add_argument("--note", default="", help="words about the machine, which stand beside the results")
     parser.add_argument("--estimate", action="store_true", help="only say how long it would take")
     parser.add_argument("--report", action="store_true", help="only write the report, from the results that are there")
     return parser.parse_args(arguments)
@@ -120,25 +122,28 @@ def _announcement(wanted: dict[str, Experiment], groups: list[Any], repeats: int
     return "\n".join(lines)
 
 
-def _write(path: Path, name: str, outcome: Outcome, beds_left: int, repeats: int, seed: int) -> None:
-    """Writes one experiment: its figures, for comparisons between runs, and the data behind them. `beds_left` have not
-    run yet."""
+def _write(path: Path, experiment: Experiment, outcome: Outcome, origin: dict[str, Any]) -> None:
+    """Writes one experiment: its figures, for comparisons between runs, and the data behind them. `beds_left` of
+    `origin` have not run yet."""
+    name = experiment.name
     runs = [run for run in outcome.runs if run.experiment == name]
     pages = {run.page for run in runs}
     weights = {page: weight for page, weight in outcome.weights.items() if page in pages}
     results = Results(runs, weights)
     details = outcome.details.get(name, {})
+    if experiment.summed:
+        details = experiment.summed(details)
     own = details.get("figures", {})
     text = {
         "figures": {**results.figures(), **own},
         "details": details,
-        "goals": [asdict(goal) for goal in (*goals(results), *stated(own))],
+        "goals": [*(asdict(goal) for goal in (*goals(results), *stated(own))), *details.get("goals", [])],
         "when": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "commit": built_commit(),
         "machine": machine_class(),
-        "repeats": repeats,
-        "beds_left": beds_left,
-        "seed": seed,
+        **origin,
+        "ended": outcome.ended.get(name, []),
+        "stands_alone": experiment.summed is not None,
         "absent": outcome.absent,
         "errors": [error for error in outcome.errors if error.startswith(name)],
         "weights": {page: asdict(weight) for page, weight in weights.items()},
@@ -151,7 +156,7 @@ def _report(out: Path) -> int:
     from .report import write_report
 
     found = {}
-    for name in [*EXPERIMENTS, "quick"]:
+    for name in [*EXPERIMENTS, *APART, "quick"]:
         path = out / f"{name}.json"
         if path.exists():
             text = json.loads(path.read_text())

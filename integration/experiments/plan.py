@@ -52,6 +52,15 @@ class Group:
     """The expected time of that experiment."""
     special_watches: int = 0
     """Inotify instances that it needs beside those of the contenders."""
+    scenario: str = ""
+    """The part of that experiment that this bed is for."""
+    rank: int = 0
+    """Beds of a lower rank start first."""
+
+    @property
+    def bed(self) -> str:
+        """Returns the name of a bed of a special experiment, which its results have."""
+        return " ".join([self.special, self.link_name, self.scenario, *self.pages, *self.contenders])
 
     @property
     def link(self) -> Link:

@@ -41,19 +41,19 @@ def _add(outcome: Outcome, name: str, text: dict[str, Any], own: dict[int, Group
     """Adds the results of the groups that an earlier sitting has ended. Returns the numbers of these groups."""
     runs = [run_from(run) for run in text["runs"]]
     made = {_load(run) for run in runs}
-    is_whole = not text["beds_left"] and not text["errors"]
+    ended = set(text["ended"])
     done, counted = set[int](), set[Load]()
     for number, group in own.items():
         loads = {_load(turn) for turn in group.turns(seed) if turn.contender not in text["absent"]}
-        # A special experiment has one result for all of its groups.
-        if is_whole if group.special else loads <= made:
+        if group.bed in ended if group.special else loads <= made:
             done.add(number)
             counted |= loads
     outcome.runs += [run for run in runs if _load(run) in counted]
     outcome.weights |= {page: Weight(**weight) for page, weight in text["weights"].items()}
     outcome.absent |= text["absent"]
-    if is_whole and text["details"]:
+    if ended:
         outcome.details[name] = text["details"]
+        outcome.ended[name] = text["ended"]
     return done
 
 

@@ -37,6 +37,8 @@ class Outcome:
     absent: dict[str, str] = field(default_factory=dict)
     details: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The results of special experiments, by experiment."""
+    ended: dict[str, list[str]] = field(default_factory=dict)
+    """The beds of special experiments that have results, by experiment."""
     errors: list[str] = field(default_factory=list)
 
 
@@ -67,8 +69,13 @@ class Runner:
 
     def run(self) -> Outcome:
         """Runs all groups. On an interruption the lanes take down their beds first."""
-        # Heavy groups start first. Light ones fill the room that is left beside them.
-        waiting = sorted(range(len(self._groups)), key=lambda n: -self._groups[n].expected_total_ms())
+
+        # In each rank, heavy groups start first. Light ones fill the room that is left beside them.
+        def place(number: int) -> tuple[int, float]:
+            group = self._groups[number]
+            return group.rank, -group.expected_total_ms()
+
+        waiting = sorted(range(len(self._groups)), key=place)
         try:
             while waiting or self._lanes:
                 for number in [n for n in waiting if self._fits(n)]:
@@ -108,6 +115,7 @@ class Runner:
         outcome.absent |= message.absent
         if message.details:
             _merge(outcome.details.setdefault(group.experiment, {}), message.details)
+            outcome.ended.setdefault(group.experiment, []).append(group.bed)
         if message.error:
             self._fail(group, message.error)
         if message.runs:

@@ -11,7 +11,7 @@ from harness.lab.contenders import CONTENDERS
 from harness.lab.links import link
 from harness.lab.tables import page_table
 
-from ..catalogue import EXPERIMENTS
+from ..catalogue import APART, EXPERIMENTS
 from ..results import Cell, Results
 from . import plots
 from .blocks import Block, Details, Heading, Plot, Plots, Row, Table, Text
@@ -25,8 +25,8 @@ VISITS = {"cold": "", "warm": ", warm cache", "second": ", a second page of the 
 """The words for the visits of one browser, in titles."""
 
 PAPERS_FIRST = (
-    "connections", "cells", "gprs", "ten-pages", "images", "one-flight", "shards", "mobility", "today", "saved", "quic",
-    "bytes", "just-started", "fec", "next-page", "quick",
+    "connections", "cells", "gprs", "ten-pages", "images", "one-flight", "shards", "mobility", "today", "saved",
+    "field", "quic", "bytes", "just-started", "fec", "next-page", "quick",
 )  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def sections(found: dict[str, tuple[dict[str, Any], Results]]) -> list[Block]:
         if name not in found:
             continue
         text, results = found[name]
-        experiment = EXPERIMENTS.get(name)
+        experiment = (EXPERIMENTS | APART).get(name)
         title = experiment.title if experiment else "The quick subset"
         about = experiment.about if experiment else "A few loads, to see that the instrument works."
         parts += [Heading(title, 2), Text(about)]

@@ -128,6 +128,24 @@ def _quic(text: dict[str, Any]) -> list[Block]:
     return [Table(heads, rows, words=(0, 1, 4)), Text(about)]
 
 
+def _field(text: dict[str, Any]) -> list[Block]:
+    """Every cell of the links as they are."""
+    heads = ["link", "beside", "", "value", "way", "loads", "failed", "s", "worst, s", "to direct", "spread", ""]
+    rows = [
+        Row([cell["link"], cell["words"], cell["scheme"], cell["what"], cell["way"], str(cell["loads"]),
+             str(cell["failed"]), _number(cell["seconds"]), _number(cell["worst_s"]), _number(cell["ratio"]),
+             "" if cell["ratio"] is None else f"{cell['low']:.2f}–{cell['high']:.2f}",
+             Bad(cell["verdict"]) if cell["verdict"] in ("slower", "failed") else cell["verdict"]])
+        for cell in text.get("details", {}).get("cells", [])
+    ]  # fmt: skip
+    about = "A spread is that of nine of ten ratios of loads drawn again. One that includes 1.02 hides the verdict."
+    return [Table(heads, rows, words=(0, 1, 2, 3, 4, 11)), Text(about)]
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
 def _fec(text: dict[str, Any]) -> list[Block]:
     """The link layer of MobiCom 2004."""
     heads = ["channel", "damaged bytes", "best parity", "page with it, s", "page without parity, s"]
@@ -154,6 +172,7 @@ def _next_page(text: dict[str, Any]) -> list[Block]:
 
 SPECIAL_SECTIONS: dict[str, Callable[[dict[str, Any]], list[Block]]] = {
     "connections": _connections,
+    "field": _field,
     "mobility": _mobility,
     "gprs": _fairness,
     "one-flight": _one_flight,

@@ -10,6 +10,7 @@ from ..plan import Group
 from .connections import connections
 from .error_correction import fec
 from .fairness import fairness
+from .field import field_bed
 from .linked_pages import next_page
 from .mobility import mobility
 from .one_flight import one_flight
@@ -19,6 +20,7 @@ SPECIALS: dict[str, Callable[[Path, Group, int], dict[str, Any]]] = {
     "connections": connections,
     "fairness": fairness,
     "fec": fec,
+    "field": field_bed,
     "mobility": mobility,
     "next-page": next_page,
     "one-flight": one_flight,

@@ -8,7 +8,7 @@ import pytest
 from jinja2 import UndefinedError
 from markupsafe import Markup
 
-from experiments.catalogue import EXPERIMENTS
+from experiments.catalogue import APART, EXPERIMENTS
 from experiments.goals import Goal
 from experiments.report.blocks import (
     Bad,
@@ -93,8 +93,19 @@ def test_names_in_special_sections_come_out_escaped(experiment: str) -> None:
     assert NAME not in page
 
 
+def test_a_cell_of_the_links_as_they_are_comes_out_escaped_and_bad_where_it_is_slower() -> None:
+    cell = {
+        "link": NAME, "words": NAME, "scheme": "http", "what": "page", "way": "quick-start", "loads": 5, "failed": 0,
+        "seconds": 1.5, "worst_s": 2.0, "ratio": 1.2, "low": 1.1, "high": 1.3, "verdict": "slower",
+    }  # fmt: skip
+    page = html_of(SPECIAL_SECTIONS["field"]({"details": {"cells": [cell, cell | {"ratio": None, "seconds": None}]}}))
+    assert ESCAPED in page
+    assert NAME not in page
+    assert "1.10–1.30" in page
+
+
 def test_every_experiment_has_a_section() -> None:
-    assert set(PAPERS_FIRST) == {*EXPERIMENTS, "quick"}
+    assert set(PAPERS_FIRST) == {*EXPERIMENTS, *APART, "quick"}
 
 
 def test_a_plot_is_drawn_as_it_is() -> None:

@@ -21,7 +21,7 @@ SPECIAL = Group("mobility", "rural-lte", (), (), (), 3, special="mobility")
 
 def write(folder: Path, name: str, runs: list[Run], **other: object) -> None:
     """Writes the results of a sitting."""
-    text = {"commit": COMMIT, "beds_left": 0, "errors": [], "absent": {}, "weights": {}, "details": {}}
+    text = {"commit": COMMIT, "beds_left": 0, "errors": [], "absent": {}, "weights": {}, "details": {}, "ended": []}
     (folder / f"{name}.json").write_text(json.dumps(text | other | {"runs": [run.as_dict() for run in runs]}))
 
 
@@ -56,13 +56,20 @@ def test_loads_of_an_absent_peer_are_not_missing(tmp_path: Path) -> None:
     assert left(tmp_path, FIRST) == ([], runs)
 
 
-@pytest.mark.parametrize(("beds_left", "errors"), [(1, []), (0, ["it failed"])])
-def test_a_special_experiment_is_run_again_unless_it_ended(tmp_path: Path, beds_left: int, errors: list[str]) -> None:
-    write(tmp_path, "mobility", [], beds_left=beds_left, errors=errors, details={"a": 1})
+def test_a_bed_of_a_special_experiment_is_run_again_unless_it_ended(tmp_path: Path) -> None:
+    write(tmp_path, "mobility", [], beds_left=1, errors=["it failed"])
     assert left(tmp_path, SPECIAL) == ([SPECIAL], [])
-    write(tmp_path, "mobility", [], details={"a": 1, "figures": {"b": 2.0}})
+    write(tmp_path, "mobility", [], ended=[SPECIAL.bed], details={"a": 1, "figures": {"b": 2.0}})
     rest, outcome = resumed(tmp_path, ["mobility"], [SPECIAL], SEED, COMMIT)
     assert (rest, outcome.details) == ([], {"mobility": {"a": 1, "figures": {"b": 2.0}}})
+
+
+def test_beds_of_one_special_experiment_are_kept_one_by_one(tmp_path: Path) -> None:
+    others = replace(SPECIAL, scenario="b"), replace(SPECIAL, link_name="geo")
+    write(tmp_path, "mobility", [], beds_left=2, ended=[SPECIAL.bed], details={"loads": [1]})
+    rest, outcome = resumed(tmp_path, ["mobility"], [SPECIAL, *others], SEED, COMMIT)
+    assert (rest, outcome.details) == ([*others], {"mobility": {"loads": [1]}})
+    assert outcome.ended == {"mobility": [SPECIAL.bed]}
 
 
 def test_results_of_another_commit_are_refused(tmp_path: Path) -> None:

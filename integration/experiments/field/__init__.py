@@ -1,0 +1,1 @@
+"""Links as they are. Users load pages beside others, on lossy and failing links, and with a wrong `link:`."""
