@@ -4,7 +4,7 @@
 //!  offered ──► too long? ──► queue ══► transmitter ──► on the air ──► propagation ──► delivered
 //!                             full?     rate,           random loss,   delay, jitter,
 //!                                       outage: hold    burst loss,    reordering,
-//!                                                       outage: drop   duplication
+//!                                                       outage: drop   hand-over, duplication
 //! ```
 //! Loss comes *after* the transmitter, as on a radio link: a lost packet has used its time on the air. (A tool that
 //! drops packets before the transmitter gives the flow more capacity than the link has.)
@@ -24,8 +24,9 @@ use crate::counters::{Counters, DropCause};
 use crate::impairment::burst_loss::BurstLoss;
 use crate::impairment::delay::Delay;
 use crate::impairment::duplication::Duplication;
+use crate::impairment::handover::Handovers;
 use crate::impairment::jitter::Jitter;
-use crate::impairment::outage::{Outage, Outages};
+use crate::impairment::outage::{Kind, Outage, Outages};
 use crate::impairment::queue::DropTail;
 use crate::impairment::random_loss::RandomLoss;
 use crate::impairment::rate::Rate;
@@ -34,6 +35,9 @@ use crate::profile::DirectionProfile;
 use crate::random::{Decides, Seed};
 use crate::time::Moment;
 use crate::timeline::Timeline;
+
+/// More gaps than an outage can join.
+const MOST_GAPS_IN_A_ROW: usize = 1000;
 
 /// A packet that has reached the other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +88,7 @@ pub struct Direction {
     queue: DropTail<Waiting>,
     transmission: Option<Transmission>,
     outages: Outages,
+    handovers: Option<Handovers>,
     random_loss: Option<RandomLoss>,
     burst_loss: Option<BurstLoss>,
     delay: Delay,
@@ -106,6 +111,10 @@ impl Direction {
             queue: DropTail::new(profile.queue_bytes),
             transmission: None,
             outages: Outages::new(outages),
+            // Both directions draw from one stream, because a hand-over replaces the path of both.
+            handovers: profile
+                .handover
+                .map(|handover| Handovers::new(handover, seed.stream(Way::Down, Decides::Handover))),
             random_loss: profile
                 .random_loss
                 .map(|probability| RandomLoss::new(probability, seed.stream(way, Decides::RandomLoss))),
@@ -238,10 +247,25 @@ impl Direction {
 
     fn begin_next(&mut self, earliest: Moment) {
         self.transmission = self.queue.head_bytes().map(|length| {
-            let start = self.outages.may_send_from(earliest);
+            let start = self.may_send_from(earliest);
             let time_on_air = self.rate.map_or(Duration::ZERO, |rate| rate.serialisation(length));
             Transmission { start, finish: start + time_on_air }
         });
+    }
+
+    /// Returns the first moment at or after `earliest` at which neither an outage nor the gap of a hand-over holds packets.
+    fn may_send_from(&self, earliest: Moment) -> Moment {
+        let mut moment = self.outages.may_send_from(earliest);
+        // An outage may end in a gap, and a gap in an outage. The bound matters only if both together cover all time.
+        for _ in 0..MOST_GAPS_IN_A_ROW {
+            let Some(end) = self.end_of_gap(moment, Kind::Hold) else { break };
+            moment = self.outages.may_send_from(end);
+        }
+        moment
+    }
+
+    fn end_of_gap(&self, moment: Moment, kind: Kind) -> Option<Moment> {
+        self.handovers.as_ref().and_then(|handovers| handovers.end_of_gap(moment, kind))
     }
 
     fn finish(&mut self, transmission: Transmission) {
@@ -261,7 +285,7 @@ impl Direction {
         let doubled = self.duplication.as_mut().is_some_and(Duplication::doubles_next);
         let held_back = self.reordering.as_mut().and_then(Reordering::holds_back_next);
         let alone = self.delay.draw();
-        let cause = if self.outages.loses(left) {
+        let cause = if self.outages.loses(left) || self.end_of_gap(left, Kind::Drop).is_some() {
             Some(DropCause::Outage)
         } else if lost_in_burst {
             Some(DropCause::BurstLoss)
@@ -277,7 +301,8 @@ impl Direction {
         if held_back.is_some() {
             self.counters.held_back_packets += 1;
         }
-        let due = self.delay.arrival(left, alone) + held_back.unwrap_or_default();
+        let path = self.handovers.as_ref().map_or(Duration::ZERO, |handovers| handovers.extra_delay(left));
+        let due = self.delay.arrival(left, alone + path) + held_back.unwrap_or_default();
         if doubled {
             self.counters.duplicated_packets += 1;
             self.fly(due, offered, packet.clone());

@@ -14,6 +14,7 @@ use toml::Value;
 
 use crate::Way;
 use crate::impairment::burst_loss::Bursts;
+use crate::impairment::handover::{Handover, Range};
 use crate::impairment::jitter::Shape;
 use crate::impairment::outage::{Kind, Outage};
 use crate::impairment::rate::Rate;
@@ -55,6 +56,8 @@ pub struct DirectionProfile {
     pub reordering: Option<ReorderingProfile>,
     /// Probability that a packet arrives twice.
     pub duplication: Option<f64>,
+    /// Hand-overs, which are the same in both directions.
+    pub handover: Option<Handover>,
 }
 
 /// A checked variation of the delay.
@@ -223,6 +226,7 @@ struct Written {
     down: WrittenDirection,
     #[serde(default)]
     outage: Vec<WrittenOutage>,
+    handover: Option<WrittenHandover>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -276,6 +280,16 @@ struct WrittenOutage {
     kind: Kind,
     #[serde(default)]
     affects: Affects,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenHandover {
+    every_s: Seconds,
+    gap_ms: [Millis; 2],
+    extra_delay_ms: [Millis; 2],
+    #[serde(default)]
+    kind: Kind,
 }
 
 /// A number from 0 to 1.
@@ -348,19 +362,20 @@ impl Written {
             return Err(format!("mtu_bytes = {}: expected at least {LEAST_MTU_BYTES}", self.mtu_bytes));
         }
         let outages = self.outage.into_iter().map(WrittenOutage::check).collect::<Result<_, _>>()?;
+        let handover = self.handover.map(WrittenHandover::check).transpose()?;
         Ok(Profile {
             title: self.title,
             source: self.source,
             mtu_bytes: self.mtu_bytes,
-            up: self.up.check("up", self.mtu_bytes)?,
-            down: self.down.check("down", self.mtu_bytes)?,
+            up: self.up.check("up", self.mtu_bytes, handover)?,
+            down: self.down.check("down", self.mtu_bytes, handover)?,
             outages,
         })
     }
 }
 
 impl WrittenDirection {
-    fn check(self, way: &str, mtu_bytes: u16) -> Result<DirectionProfile, String> {
+    fn check(self, way: &str, mtu_bytes: u16, handover: Option<Handover>) -> Result<DirectionProfile, String> {
         if self.queue_bytes < usize::from(mtu_bytes) {
             let queue = self.queue_bytes;
             return Err(format!(
@@ -394,7 +409,29 @@ impl WrittenDirection {
                 held_back: reordering.held_back_ms.0,
             }),
             duplication: self.duplication.map(|probability| probability.0),
+            handover,
         })
+    }
+}
+
+impl WrittenHandover {
+    fn check(self) -> Result<Handover, String> {
+        let range = |name: &str, [least, most]: [Millis; 2]| {
+            if least.0 > most.0 {
+                return Err(format!("handover.{name}: expected the shortest time, then the longest"));
+            }
+            Ok(Range { least: least.0, most: most.0 })
+        };
+        let handover = Handover {
+            every: self.every_s.0,
+            gap: range("gap_ms", self.gap_ms)?,
+            extra_delay: range("extra_delay_ms", self.extra_delay_ms)?,
+            kind: self.kind,
+        };
+        if handover.every <= handover.gap.most {
+            return Err("handover.every_s must be more than the longest gap, or the link never comes back".to_owned());
+        }
+        Ok(handover)
     }
 }
 

@@ -22,7 +22,12 @@ pub enum Decides {
     Reordering = 4,
     /// The packets that arrive twice.
     Duplication = 5,
+    /// The gaps and the delays of hand-overs.
+    Handover = 6,
 }
+
+/// A number takes 64 bits of the generator, which counts words of 32 bits.
+const WORDS_OF_A_PAIR: u128 = 4;
 
 /// The seed of all random decisions of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +64,14 @@ impl Chance {
         self.fraction() < probability
     }
 
+    /// Returns two numbers, each from 0 up to, but not including, 1. They depend on their place in the stream alone, and
+    /// not on the numbers that were drawn before. A stream that is read by places has no other readers.
+    pub fn pair_at(&self, place: u64) -> [f64; 2] {
+        let mut own = self.clone();
+        own.generator.set_word_pos(u128::from(place) * WORDS_OF_A_PAIR);
+        [own.fraction(), own.fraction()]
+    }
+
     /// Returns a number from 0 up to, but not including, 1.
     pub fn fraction(&mut self) -> f64 {
         self.generator.random::<f64>()
@@ -86,6 +99,13 @@ mod tests {
         let one = first_numbers(7, Way::Down, Decides::RandomLoss);
         assert_ne!(one, first_numbers(7, Way::Up, Decides::RandomLoss));
         assert_ne!(one, first_numbers(7, Way::Down, Decides::Jitter));
+    }
+
+    #[test]
+    fn pairs_by_their_places_are_the_stream_in_its_order() {
+        let chance = Seed(7).stream(Way::Down, Decides::Handover);
+        let by_place: Vec<_> = (0..4).flat_map(|place| chance.pair_at(place)).collect();
+        assert_eq!(by_place, first_numbers(7, Way::Down, Decides::Handover));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use longhaul_link::Way;
 use longhaul_link::counters::DropCause;
 use longhaul_link::direction::{Delivery, Direction, Offer};
 use longhaul_link::impairment::burst_loss::Bursts;
+use longhaul_link::impairment::handover::{Handover, Range};
 use longhaul_link::impairment::jitter::Shape;
 use longhaul_link::impairment::outage::{Kind, Outage};
 use longhaul_link::impairment::rate::Rate;
@@ -90,6 +91,7 @@ fn plain(rate_bps: u64, delay: Duration, queue_bytes: usize) -> DirectionProfile
         burst_loss: None,
         reordering: None,
         duplication: None,
+        handover: None,
     }
 }
 
@@ -165,6 +167,27 @@ prop_compose! {
             start: Moment::after_start(Duration::from_millis(start_ms)),
             length: Duration::from_millis(length_ms),
             every: rest_ms.map(|rest| Duration::from_millis(length_ms + rest)),
+            kind: if drops { Kind::Drop } else { Kind::Hold },
+        }
+    }
+}
+
+prop_compose! {
+    /// Hand-overs that come soon enough for a few hundred packets to meet them.
+    fn any_handover()(
+        gap_ms in (0u64..40, 0u64..40),
+        rest_ms in 1u64..400,
+        extra_delay_ms in (0u64..50, 0u64..50),
+        drops in any::<bool>(),
+    ) -> Handover {
+        let range = |(least, more): (u64, u64)| Range {
+            least: Duration::from_millis(least), most: Duration::from_millis(least + more),
+        };
+        let gap = range(gap_ms);
+        Handover {
+            every: gap.most + Duration::from_millis(rest_ms),
+            gap,
+            extra_delay: range(extra_delay_ms),
             kind: if drops { Kind::Drop } else { Kind::Hold },
         }
     }
@@ -351,6 +374,43 @@ proptest! {
         };
         let expected: Vec<_> = clear.deliveries.iter().filter(outside).cloned().collect();
         prop_assert_eq!(away.deliveries, expected);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_packet_takes_the_delay_of_its_path_and_the_order_is_kept(
+        handover in any_handover(), profile in any_plain(), arrivals in any_arrivals(),
+    ) {
+        let profile = DirectionProfile { handover: Some(handover), ..profile };
+        let run = run(direction(&profile, 1), &arrivals);
+        prop_assert!(run.numbers().is_sorted());
+        for delivery in &run.deliveries {
+            let took = delivery.due.since(delivery.offered);
+            prop_assert!(took >= profile.delay + handover.extra_delay.least);
+        }
+    }
+
+    #[test]
+    fn the_gap_of_a_hand_over_holds_or_drops_packets_in_both_directions_at_once(
+        handover in any_handover(), arrivals in any_arrivals(),
+    ) {
+        let handover = Handover { extra_delay: Range { least: Duration::ZERO, most: Duration::ZERO }, ..handover };
+        let profile = DirectionProfile { handover: Some(handover), ..plain(0, Duration::ZERO, 1_000_000) };
+        let [up, down] = [Way::Up, Way::Down]
+            .map(|way| run(Direction::new(way, &profile, Vec::new(), MTU_BYTES, Seed(1)), &arrivals));
+        prop_assert_eq!(&up.deliveries, &down.deliveries);
+        if handover.kind == Kind::Hold {
+            prop_assert_eq!(up.deliveries.len(), arrivals.len());
+        }
+        // Without a rate and a delay, a packet leaves when it is due.
+        for delivery in &up.deliveries {
+            let into = delivery.due.as_nanos() % u64::try_from(handover.every.as_nanos()).unwrap();
+            let is_first_path = delivery.due.as_nanos() == into;
+            prop_assert!(is_first_path || Duration::from_nanos(into) >= handover.gap.least);
+        }
     }
 }
 
