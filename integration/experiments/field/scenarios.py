@@ -9,14 +9,14 @@ from harness.lab import watches
 from harness.lab.ideal import ideal_ms
 from harness.lab.links import Link, link
 from harness.lab.neighbour_loads import AFTER_S, BEFORE_S, HEAD_START_S, PATIENCE_S
-from harness.lab.neighbours import QUICK_START
+from harness.lab.neighbours import FAIR_QUEUE, QUICK_START
 
 from ..plan import BED_MS, SLOW_RATIO, Group
 
 NAME = "field"
 SCHEMES = ("http", "https")
 DIRECT, CUBIC, PAIR = "direct", "direct-cubic", QUICK_START
-WAYS = {DIRECT: "direct", CUBIC: "direct, cubic", PAIR: "pair"}
+WAYS = {DIRECT: "direct", CUBIC: "direct, cubic", FAIR_QUEUE: "direct, fair queue", PAIR: "pair"}
 """The ways, and the words of each in tables. Origins have BBR but for `direct-cubic`."""
 FIRST_LINKS, LINKS = ("maritime", "geo"), ("maritime", "geo", "rural-lte", "leo")
 """Links are measured in this order. The rules of the project hold on the first ones."""
@@ -86,7 +86,8 @@ class Scenario:
     @property
     def ways(self) -> tuple[str, ...]:
         """Returns the ways, which take turns."""
-        return (DIRECT, CUBIC, PAIR) if self.cubic else (DIRECT, PAIR)
+        is_shared = self.streams > 0 or self.users > 0
+        return (DIRECT, *([CUBIC] if self.cubic else []), *([FAIR_QUEUE] if is_shared else []), PAIR)
 
 
 def _loss(part: str) -> tuple[tuple[str, str], ...]:
@@ -103,7 +104,7 @@ SCENARIOS: dict[str, Scenario] = {
         Scenario("one-http-download", "one http download", bulk=Bulk.HTTP, streams=1, weight=4),
         Scenario("one-https-download", "one https download", bulk=Bulk.HTTPS, streams=1, weight=1),
         Scenario("four-http-downloads", "four http downloads", bulk=Bulk.HTTP, streams=4, weight=1),
-        Scenario("four-https-downloads", "four https downloads", bulk=Bulk.HTTPS, streams=4, cubic=True, weight=0),
+        Scenario("four-https-downloads", "four https downloads", bulk=Bulk.HTTPS, streams=4, weight=0),
         Scenario("one-upload", "one https upload", bulk=Bulk.UPLOAD, streams=1, weight=1),
         Scenario("loss-0.1", "loss of 0.1 %", changes=_loss("0.001"), cubic=True),
         Scenario("loss-1", "loss of 1 %", changes=_loss("0.01"), cubic=True, weight=1),

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from harness.lab.neighbours import FAIR_QUEUE
+
 from ..goals import Goal
 from .scenarios import DIRECT, FIRST_LINKS, LINKS, PAIR, SCENARIOS, SCHEMES, WAYS, Measures
 from .verdicts import Statistic, Verdict, p95, ratio
@@ -47,8 +49,9 @@ class Cell:
 
 def summed(details: dict[str, Any]) -> dict[str, Any]:
     """Returns the details with cells, figures and goals of their loads."""
-    found = cells(details.get("loads", []))
-    own = figures(found)
+    loads = details.get("loads", [])
+    found = cells(loads)
+    own = figures(found) | beside_fair_queue(loads)
     return details | {
         "cells": [asdict(cell) for cell in found],
         "figures": own,
@@ -111,6 +114,20 @@ def figures(found: list[Cell]) -> dict[str, float]:
     return own
 
 
+def beside_fair_queue(loads: Iterable[dict[str, Any]]) -> dict[str, float]:
+    """Returns the number of values of each link by which a pair is slower than a fair queue alone."""
+    by_key = {(one["link"], one["scenario"], one["scheme"], one["way"]): one["seconds"] for one in loads}
+    slower: dict[str, float] = {}
+    for (link, scenario, scheme, way), theirs in by_key.items():
+        if way != FAIR_QUEUE or link not in FIRST_LINKS:
+            continue
+        name = f"cells_slower_than_fair_queue_{link}"
+        ours = by_key.get((link, scenario, scheme, PAIR), [])
+        found = (ratio(ours, theirs, of) for of in WHAT[SCENARIOS[scenario].measures].values())
+        slower[name] = slower.get(name, 0) + sum(one is not None and one.verdict is Verdict.SLOWER for one in found)
+    return slower
+
+
 _BAD = (Verdict.SLOWER, Verdict.FAILED)
 
 
@@ -145,7 +162,11 @@ BOUNDS = {
     "ship_15_users_p95": (SHIP, "users-15", "http and https", 0.6),
     "outage_40s_back_vs_direct": (SHIP, OUTAGE, "http and https", 1.5),
     **{f"https_page_beside_4_downloads_vs_idle_{link}": (link, BESIDE_FOUR, "https", 1.35) for link in FIRST_LINKS},
-    **{f"cells_slower_than_direct_{link}": (link, "all", "http and https", 0.0) for link in FIRST_LINKS},
+    **{
+        f"cells_slower_than_{way}_{link}": (link, "all", "http and https", 0.0)
+        for way in ("direct", "fair_queue")
+        for link in FIRST_LINKS
+    },
 }
 """The link, the scenario, the scheme and the bound of each figure that has a goal."""
 

@@ -25,6 +25,7 @@ from experiments.field.summary import cells, summed
 from experiments.field.verdicts import Ratio, Verdict, p95, ratio
 from experiments.plan import Group
 from harness.lab.links import link
+from harness.lab.neighbours import FAIR_QUEUE
 
 STEADY = [5.0, 5.1, 4.9, 5.0, 5.05]
 
@@ -72,6 +73,13 @@ def test_loss_is_that_of_both_directions_and_low_orbit_has_hand_overs() -> None:
     low_orbit = SCENARIOS["loss-1"].emulated(link("leo"))
     assert "every_s = 15" in low_orbit.pop("handover")
     assert low_orbit == SCENARIOS["loss-1"].emulated(link("geo"))
+
+
+def test_a_fair_queue_takes_part_where_users_share_a_link_and_cubic_where_packets_are_lost() -> None:
+    assert SCENARIOS["idle"].ways == (DIRECT, CUBIC, PAIR)
+    assert SCENARIOS["users-15"].ways == SCENARIOS["one-upload"].ways == (DIRECT, FAIR_QUEUE, PAIR)
+    assert SCENARIOS["loss-1"].ways == (DIRECT, CUBIC, PAIR)
+    assert SCENARIOS["outage-20s"].ways == (DIRECT, PAIR)
 
 
 def test_a_ratio_has_the_spread_of_loads_drawn_again_and_is_the_same_each_time() -> None:
@@ -169,6 +177,15 @@ def test_figures_and_goals_are_those_of_the_cells() -> None:
         ("cells_slower_than_direct", "maritime", True),
     ]
     assert summed(whole(1.1))["figures"]["cells_slower_than_direct_maritime"] == 10
+
+
+def test_a_pair_that_is_slower_than_a_fair_queue_alone_is_counted() -> None:
+    loads = [
+        made("maritime", scenario, way, [seconds] * 5)
+        for scenario in ("one-upload", "four-http-downloads")
+        for way, seconds in ((DIRECT, 9.0), (FAIR_QUEUE, 6.0), (PAIR, 7.0 if scenario == "one-upload" else 5.0))
+    ]
+    assert summed({"loads": loads})["figures"]["cells_slower_than_fair_queue_maritime"] == 1
 
 
 def test_what_was_not_measured_has_no_figure_and_no_goal() -> None:

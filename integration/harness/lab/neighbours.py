@@ -27,9 +27,11 @@ from .init_pair import pair_of_init
 from .line import FAR, NEAR_DEVICE, NEAR_HOME, Line
 
 PROGRAM = Path(__file__).with_name("light_clients.py")
-ORIGINS = {"direct": CONGESTION_CONTROL, "direct-cubic": "cubic"}
+FAIR_QUEUE = "fair-queue"
+ORIGINS = {"direct": CONGESTION_CONTROL, "direct-cubic": "cubic", FAIR_QUEUE: CONGESTION_CONTROL}
 """The ways without Longhaul, and the congestion control of their origins. Origins behind a pair have that of
-`direct`."""
+`direct`. In a fair queue, flows take turns at both ends of the link."""
+QUEUES = {FAIR_QUEUE: {"down.fair": '"flow"', "up.fair": '"flow"'}}
 QUICK_START = "quick-start"
 WAYS = (*ORIGINS, "unshared", "fair", QUICK_START)
 """Without Longhaul, a pair with `link.fill: off`, a pair, and one with the files and the settings that the quick start
@@ -137,7 +139,8 @@ def neighbour_bed(
     records = {name: [address] for name, address in SERVERS.items()}
     site = Site(dns=[f"{RESOLVER}:53"], records=records)
     with ExitStack() as stack:
-        line = stack.enter_context(Line(folder, profile, seed=1, changes=link))
+        changes = (link or {}) | QUEUES.get(way, {})
+        line = stack.enter_context(Line(folder, profile, seed=1, changes=changes))
         for address in CLIENTS[1:]:
             line.clients.ip("address", "add", f"{address}/25", "dev", CLIENT_DEVICE)
         # Servers take it over when they begin to listen.
