@@ -24,6 +24,7 @@ use crate::counters::{Counters, DropCause};
 use crate::impairment::burst_loss::BurstLoss;
 use crate::impairment::delay::Delay;
 use crate::impairment::duplication::Duplication;
+use crate::impairment::fair_queue::{FairBy, FairQueue};
 use crate::impairment::handover::Handovers;
 use crate::impairment::jitter::Jitter;
 use crate::impairment::outage::{Kind, Outage, Outages};
@@ -53,7 +54,8 @@ pub struct Delivery {
 /// The result of offering a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// It is in the queue (and may still be lost on the air).
+    /// It is in the queue (and may still be lost on the air). A fair queue may have dropped another packet for it, or
+    /// this one.
     Queued,
     /// It was dropped at once.
     Dropped(DropCause),
@@ -71,6 +73,51 @@ struct Transmission {
     finish: Moment,
 }
 
+/// The queue in front of the transmitter.
+#[derive(Clone, Debug)]
+enum Queue {
+    OneForAll(DropTail<Waiting>),
+    Fair(FairBy, FairQueue<Waiting>),
+}
+
+impl Queue {
+    fn new(fair: Option<FairBy>, limit_bytes: usize) -> Self {
+        match fair {
+            None => Self::OneForAll(DropTail::new(limit_bytes)),
+            Some(by) => Self::Fair(by, FairQueue::new(limit_bytes)),
+        }
+    }
+
+    fn head_bytes(&mut self) -> Option<usize> {
+        match self {
+            Self::OneForAll(queue) => queue.head_bytes(),
+            Self::Fair(_, queue) => queue.head_bytes(),
+        }
+    }
+
+    fn pop(&mut self) -> Option<Waiting> {
+        match self {
+            Self::OneForAll(queue) => queue.pop(),
+            Self::Fair(_, queue) => queue.pop(),
+        }
+    }
+
+    fn levels(&self) -> QueueLevels {
+        let (now_bytes, highest_bytes, limit_bytes) = match self {
+            Self::OneForAll(queue) => (queue.held_bytes(), queue.highest_bytes(), queue.limit_bytes()),
+            Self::Fair(_, queue) => (queue.held_bytes(), queue.highest_bytes(), queue.limit_bytes()),
+        };
+        QueueLevels { now_bytes, highest_bytes, limit_bytes }
+    }
+
+    fn forget_highest(&mut self) {
+        match self {
+            Self::OneForAll(queue) => queue.forget_highest(),
+            Self::Fair(_, queue) => queue.forget_highest(),
+        }
+    }
+}
+
 /// A packet after the transmitter. The order is by arrival, then by departure.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct InFlight {
@@ -85,7 +132,8 @@ struct InFlight {
 pub struct Direction {
     mtu_bytes: usize,
     rate: Option<Rate>,
-    queue: DropTail<Waiting>,
+    way: Way,
+    queue: Queue,
     transmission: Option<Transmission>,
     outages: Outages,
     handovers: Option<Handovers>,
@@ -108,7 +156,8 @@ impl Direction {
         Self {
             mtu_bytes,
             rate: profile.rate,
-            queue: DropTail::new(profile.queue_bytes),
+            way,
+            queue: Queue::new(profile.fair, profile.queue_bytes),
             transmission: None,
             outages: Outages::new(outages),
             // Both directions draw from one stream, because a hand-over replaces the path of both.
@@ -149,8 +198,19 @@ impl Direction {
         if length > self.mtu_bytes {
             return self.drop_one(DropCause::TooLong, length);
         }
-        if self.queue.push(length, Waiting { packet, offered: now }).is_err() {
-            return self.drop_one(DropCause::QueueFull, length);
+        let waiting = Waiting { packet, offered: now };
+        match &mut self.queue {
+            Queue::OneForAll(queue) => {
+                if queue.push(length, waiting).is_err() {
+                    return self.drop_one(DropCause::QueueFull, length);
+                }
+            }
+            Queue::Fair(by, queue) => {
+                let key = by.key(self.way, &waiting.packet);
+                for length in queue.push(key, length, waiting) {
+                    self.counters.drop_one(DropCause::QueueFull, length);
+                }
+            }
         }
         if self.transmission.is_none() {
             self.begin_next(now);
@@ -233,11 +293,7 @@ impl Direction {
 
     /// Returns the levels of the queue.
     pub fn queue_levels(&self) -> QueueLevels {
-        QueueLevels {
-            now_bytes: self.queue.held_bytes(),
-            highest_bytes: self.queue.highest_bytes(),
-            limit_bytes: self.queue.limit_bytes(),
-        }
+        self.queue.levels()
     }
 
     /// Returns the number of packets between the transmitter and their arrival.

@@ -14,6 +14,7 @@ use toml::Value;
 
 use crate::Way;
 use crate::impairment::burst_loss::Bursts;
+use crate::impairment::fair_queue::FairBy;
 use crate::impairment::handover::{Handover, Range};
 use crate::impairment::jitter::Shape;
 use crate::impairment::outage::{Kind, Outage};
@@ -46,6 +47,8 @@ pub struct DirectionProfile {
     pub delay: Duration,
     /// Limit of the queue in front of the transmitter, in bytes.
     pub queue_bytes: usize,
+    /// Flows take turns in the queue; `None` is first in, first out.
+    pub fair: Option<FairBy>,
     /// Variation of the delay.
     pub jitter: Option<JitterProfile>,
     /// Probability of independent loss.
@@ -237,6 +240,7 @@ struct WrittenDirection {
     frame_overhead_bytes: u32,
     delay_ms: Millis,
     queue_bytes: usize,
+    fair: Option<FairBy>,
     jitter: Option<WrittenJitter>,
     random_loss: Option<Probability>,
     burst_loss: Option<WrittenBursts>,
@@ -396,6 +400,7 @@ impl WrittenDirection {
                 .map(|bits_per_second| Rate { bits_per_second, frame_overhead_bytes: self.frame_overhead_bytes }),
             delay,
             queue_bytes: self.queue_bytes,
+            fair: self.fair,
             jitter: self.jitter.map(|jitter| JitterProfile { amount: jitter.amount_ms.0, shape: jitter.shape }),
             random_loss: self.random_loss.map(|probability| probability.0),
             burst_loss: self.burst_loss.map(|bursts| Bursts {

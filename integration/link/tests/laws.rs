@@ -11,6 +11,7 @@ use longhaul_link::Way;
 use longhaul_link::counters::DropCause;
 use longhaul_link::direction::{Delivery, Direction, Offer};
 use longhaul_link::impairment::burst_loss::Bursts;
+use longhaul_link::impairment::fair_queue::FairBy;
 use longhaul_link::impairment::handover::{Handover, Range};
 use longhaul_link::impairment::jitter::Shape;
 use longhaul_link::impairment::outage::{Kind, Outage};
@@ -86,6 +87,7 @@ fn plain(rate_bps: u64, delay: Duration, queue_bytes: usize) -> DirectionProfile
         rate: NonZeroU64::new(rate_bps).map(|bits_per_second| Rate { bits_per_second, frame_overhead_bytes: 0 }),
         delay,
         queue_bytes,
+        fair: None,
         jitter: None,
         random_loss: None,
         burst_loss: None,
@@ -485,6 +487,54 @@ fn an_outage_asked_for_while_running_holds_what_has_not_begun_and_lets_finish_wh
     wake_until(&mut link, at(60_000), &mut deliveries);
     let due: Vec<_> = deliveries.iter().map(|delivery| delivery.due).collect();
     assert_eq!(due, [at(1_000), at(6_500)]);
+}
+
+/// Returns a packet from an address to another one.
+fn addressed(source: u8, destination: u8) -> Vec<u8> {
+    let mut packet = vec![0; MTU_BYTES];
+    packet[0] = 0x45;
+    packet[15] = source;
+    packet[19] = destination;
+    packet
+}
+
+#[test]
+fn a_fair_queue_lets_a_small_flow_pass_a_large_one() {
+    let wait = |fair| {
+        let profile = DirectionProfile { fair, ..plain(12_000, Duration::ZERO, 100_000) };
+        let mut link = direction(&profile, 1);
+        for _ in 0..30 {
+            link.offer(Moment::START, addressed(1, 9));
+        }
+        link.offer(Moment::START, addressed(2, 8));
+        let mut deliveries = Vec::new();
+        wake_until(&mut link, Moment::from_nanos(u64::MAX), &mut deliveries);
+        assert_eq!(deliveries.len(), 31);
+        let small = deliveries.iter().find(|delivery| delivery.packet[15] == 2).unwrap();
+        small.due.since(small.offered)
+    };
+    // A packet takes a second. The first one is on its way when the small flow comes, and the large flow has one turn.
+    assert_eq!(wait(None), Duration::from_secs(31));
+    assert_eq!(wait(Some(FairBy::Flow)), Duration::from_secs(3));
+    assert_eq!(wait(Some(FairBy::Client)), Duration::from_secs(3));
+}
+
+#[test]
+fn a_full_fair_queue_drops_of_the_largest_flow_and_counts_each_packet_once() {
+    let profile = DirectionProfile { fair: Some(FairBy::Flow), ..plain(12_000, Duration::ZERO, 15_000) };
+    let mut link = direction(&profile, 1);
+    for _ in 0..30 {
+        link.offer(Moment::START, addressed(1, 9));
+    }
+    for _ in 0..3 {
+        link.offer(Moment::START, addressed(2, 8));
+    }
+    let mut deliveries = Vec::new();
+    wake_until(&mut link, Moment::from_nanos(u64::MAX), &mut deliveries);
+    assert_eq!(deliveries.iter().filter(|delivery| delivery.packet[15] == 2).count(), 3);
+    assert_eq!(deliveries.len(), 10);
+    let counters = link.counters();
+    assert_eq!((counters.offered.packets, counters.dropped.queue_full.packets), (33, 23));
 }
 
 #[test]

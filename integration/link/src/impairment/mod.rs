@@ -4,6 +4,7 @@
 pub mod burst_loss;
 pub mod delay;
 pub mod duplication;
+pub mod fair_queue;
 pub mod handover;
 pub mod jitter;
 pub mod outage;
