@@ -24,6 +24,7 @@ from harness.lab.measure import run_from
 from harness.results.provenance import RESULTS, built_commit, machine_class
 
 from .catalogue import MORE_LOADS, Experiment
+from .goals import PEERS
 from .plan import Group
 from .results import Cell, Results
 
@@ -46,7 +47,6 @@ DIRECT, EDGE, LISTED = "direct", "longhaul-edge", "longhaul-pair-default"
 FIRST, SECOND = "longhaul-pair-first-visit", "longhaul-pair-second-day"
 WAYS = {DIRECT: "direct", EDGE: "edge", FIRST: "pair_first", SECOND: "pair_second", LISTED: "pair_listed"}
 """The ways, and the words of each in the file of results."""
-PEERS = ("squid-explicit", "envoy-pair")
 CELL_BPS = 100_000
 """On a slower link the heavy page takes minutes, and no user waits that long."""
 FAST_MS, FAST_LOADS = 100, 5

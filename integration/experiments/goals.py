@@ -19,6 +19,20 @@ TO_DIRECT, OF_PAIRS = {"longhaul-edge": 0.75, FirstVisit.name: 0.75}, 0.6
 bounds for each page."""
 CELLS = ("cdma-average", "cdma-congested")
 
+VISITS = {
+    (FirstVisit.name, "cnn", "https"): 0.48,
+    (FirstVisit.name, "median-2025", "https"): 0.40,
+    (FirstVisit.name, "cnn", "http"): 0.12,
+    (FirstVisit.name, "median-2025", "http"): 0.27,
+    (SecondDay.name, "cnn", "https"): 0.47,
+    (SecondDay.name, "median-2025", "https"): 0.40,
+}
+"""Bounds of load times to direct on geo, for the pair of `pair init`: its best case, in which no lookup waits."""
+PEERS = ("squid-explicit", "envoy-pair")
+"""The peers that a user would pick today."""
+README_LINKS, README_PAGE = ("geo", "maritime", "rural-lte"), "median-2025"
+"""The rows of the table in README.md."""
+
 Judged = tuple[str, float | None, float]
 """A goal's name, the measured value and its bound."""
 
@@ -69,8 +83,34 @@ def stated(figures: Mapping[str, float]) -> list[Goal]:
     ]
 
 
+def visits(ratios: Mapping[tuple[str, str, str, str], float]) -> list[Goal]:
+    """Returns the goals of both days of a pair. Load times to direct have the key link, page, scheme and contender."""
+    found = [
+        Goal("load time to direct, both days", "geo", page, scheme, contender, round(ratio, 4), bound)
+        for (contender, page, scheme), bound in VISITS.items()
+        if (ratio := ratios.get(("geo", page, scheme, contender))) is not None
+    ]
+    for (link, page, scheme, contender), ratio in ratios.items():
+        if contender in (FirstVisit.name, SecondDay.name) and link in README_LINKS and page == README_PAGE:
+            peers = [ratios[link, page, scheme, peer] for peer in PEERS if (link, page, scheme, peer) in ratios]
+            if peers:
+                found.append(
+                    Goal("load time to best peer", link, page, scheme, contender, round(ratio / min(peers), 4), 1)
+                )
+    return found
+
+
 def goals(results: Results) -> list[Goal]:
     """Returns every goal that these cells can judge."""
+    ratios = {
+        (cell.link, cell.page, cell.scheme, cell.contender): ratio
+        for cell in results.cells.values()
+        if cell.cache == "cold" and (ratio := results.to_direct(cell)) is not None
+    }
+    return [*_of_cells(results), *visits(ratios)]
+
+
+def _of_cells(results: Results) -> list[Goal]:
     return [
         Goal(what, cell.link, cell.page, cell.scheme, cell.contender, round(value, 4), bound)
         for cell in results.cells.values()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from experiments.catalogue import EXPERIMENTS, QUICK_GROUPS
-from experiments.goals import STATED, goals, stated
+from experiments.goals import STATED, goals, stated, visits
 from experiments.lane import Message
 from experiments.plan import Group
 from experiments.report import write_report
@@ -76,6 +76,23 @@ def test_goals_are_judged_both_ways() -> None:
     fast = goals(Results([load("direct", 6000), load("longhaul-edge", 4000)], WEIGHTS))
     assert fast
     assert all(goal.met for goal in fast)
+
+
+def test_a_pair_of_two_days_is_judged_beside_direct_and_beside_the_best_peer() -> None:
+    first, second = "longhaul-pair-first-visit", "longhaul-pair-second-day"
+    found = visits({
+        ("geo", "cnn", "https", first): 0.5,
+        ("geo", "cnn", "https", second): 0.47,
+        ("rural-lte", "median-2025", "http", first): 0.9,
+        ("rural-lte", "median-2025", "http", "squid-explicit"): 0.8,
+        ("rural-lte", "median-2025", "http", "envoy-pair"): 1.1,
+        ("leo", "median-2025", "http", first): 2.0,
+    })  # fmt: skip
+    assert [(goal.what, goal.link, goal.contender, goal.value, goal.met) for goal in found] == [
+        ("load time to direct, both days", "geo", first, 0.5, False),
+        ("load time to direct, both days", "geo", second, 0.47, True),
+        ("load time to best peer", "rural-lte", first, 1.125, False),
+    ]
 
 
 def test_an_experiments_own_figures_are_judged_both_ways_and_their_pages_take_part() -> None:
