@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import field
 from .text import figure, joined, measured, number, share
 
 PROFILES = Path(__file__).resolve().parents[2] / "link" / "profiles"
@@ -170,6 +171,9 @@ def all_block(runs: dict[str, dict]) -> str:
     parts = []
     for name, run in runs.items():
         parts.append(f"## `{name}`")
+        if "cells" in run:
+            parts.append(field.experiment_block(run))
+            continue
         if found := ratios(run):
             parts.append("\n".join(ratio_table(found)))
         if own := {key: value for key, value in run.get("own", {}).items() if value}:

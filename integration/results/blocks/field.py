@@ -5,7 +5,7 @@ from __future__ import annotations
 from .text import origin, share
 
 LINKS = {"maritime": "ship", "geo": "geostationary", "rural-lte": "rural LTE", "leo": "low orbit"}
-PAIR, CUBIC, DIRECT = "quick-start", "direct-cubic", "direct"
+PAIR, CUBIC, FAIR_QUEUE, DIRECT = "quick-start", "direct-cubic", "fair-queue", "direct"
 BESIDE = ("idle", "one-https-download", "four-https-downloads", "one-upload", "users-5", "users-15")
 """The scenarios of the guide's first table, and of its picture."""
 FAULTS = ("loss-0.1", "loss-1", "loss-3", "loss-bursts", "outage-20s", "outage-40s", "rates-3x", "rates-third")
@@ -48,15 +48,16 @@ def cells_table(run: dict) -> list[str]:
     found = by_key(run)
     rows = list(dict.fromkeys(key[:4] for key in found))
     lines = [
-        "| link | beside | | direct, s | direct, CUBIC | pair | worst load of the pair |",
-        "|---|---|---|---|---|---|---|",
+        "| link | beside | | direct, s | direct, CUBIC | direct, fair queue | pair | worst load of the pair |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for link, scenario, scheme, what in rows:
-        direct, cubic, pair = (found.get((link, scenario, scheme, what, way)) for way in (DIRECT, CUBIC, PAIR))
+        ways = [found.get((link, scenario, scheme, what, way)) for way in (DIRECT, CUBIC, FAIR_QUEUE, PAIR)]
+        direct, *others = ways
         if direct is None:
             continue
         name = f"{direct['words']}{VALUES[what]}"
-        cells = [LINKS[link], name, scheme, seconds(direct), verdict(cubic), verdict(pair), worst(pair)]
+        cells = [LINKS[link], name, scheme, seconds(direct), *map(verdict, others), worst(ways[-1])]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -92,7 +93,7 @@ def experiment_block(run: dict) -> str:
         "figure stands. A value after an outage is the time from the link's return to the first response. Clients are\n"
         "light ones, which look up no names. The pair has the files of `longhaul pair init` and the settings of\n"
         "`longhaul host`. The pages of a crowd wait for one another, so their spread is a little too narrow. The\n"
-        "kernel of the machine has no fair queue, so none stands beside the pair."
+        "fair queue is that of the emulated link, because the kernel of this machine has none. Flows take turns in it."
     )
     return "\n\n".join([words, "\n".join(cells_table(run)), source(run)])
 
@@ -101,32 +102,33 @@ def guide_table(run: dict, scenarios: tuple[str, ...], link: str) -> str:
     """The times of some scenarios on one link."""
     found = by_key(run)
     lines = [
-        "| | http direct | pair | https direct | pair |",
-        "|---|---|---|---|---|",
+        "| | http direct | fair queue | pair | https direct | fair queue | pair |",
+        "|---|---|---|---|---|---|---|",
     ]
     for scenario in scenarios:
         for what, words in VALUES.items():
-            own = [[found.get((link, scenario, scheme, what, way)) for way in (DIRECT, PAIR)] for scheme in SCHEMES]
-            first = next((cell for pair in own for cell in pair if cell), None)
+            ways = (DIRECT, FAIR_QUEUE, PAIR)
+            own = [found.get((link, scenario, scheme, what, way)) for scheme in SCHEMES for way in ways]
+            first = next(filter(None, own), None)
             if first is None:
                 continue
-            cells = [text for direct, pair in own for text in (time(direct), change(pair))]
+            cells = [time(cell) if way == DIRECT else change(cell) for way, cell in zip(ways * 2, own, strict=True)]
             lines.append(f"| {first['words']}{words} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def time(cell: Cell | None) -> str:
-    """The time of a direct cell."""
-    return "not measured" if cell is None else f"{seconds(cell)} s" if cell["seconds"] is not None else "never"
+    """The time of a cell."""
+    return "" if cell is None else f"{seconds(cell)} s" if cell["seconds"] is not None else "never"
 
 
 def change(cell: Cell | None) -> str:
-    """The time of a pair, unless its spread hides the verdict."""
+    """The time of another way, unless its spread hides the verdict."""
     if cell is None:
-        return "not measured"
+        return ""
     match cell["verdict"]:
         case "unclear":
-            return "about the same, or too few loads"
+            return "not decided"
         case "slower":
             return f"**{seconds(cell)} s**"
         case _:
