@@ -65,6 +65,10 @@ def test_the_guide_has_seconds_and_no_words_of_statistics() -> None:
     assert found.splitlines()[-1] == "| nobody else | 8.0 s |  | not decided | 9.0 s |  | 5.0 s |"
 
 
+def test_a_table_without_cells_says_so() -> None:
+    assert field.faults_block(run(cell("direct"))) == "No bed of this table has run yet."
+
+
 def test_the_gain_of_fifteen_users_is_a_sentence_for_each_scheme() -> None:
     both = [
         cell(way, seconds, scenario="users-15", what=what)

@@ -111,6 +111,19 @@ def test_results_without_their_origin_are_left_out(tmp_path: Path, kept: Path) -
     assert run["figures"] == {"geo_cnn_http_edge_ratio_to_direct": 1.0}
 
 
+def test_an_experiment_whose_beds_stand_alone_is_kept_before_all_have_run(tmp_path: Path, kept: Path) -> None:
+    (tmp_path / "target/experiments").mkdir(parents=True)
+    part = experiment(1.0) | {"beds_left": 3}
+    (tmp_path / "target/experiments/cells.json").write_text(json.dumps(part))
+    alone = {"stands_alone": True, "note": "other work ran", "details": {"cells": [{"way": "pair"}]}}
+    (tmp_path / "target/experiments/field.json").write_text(json.dumps(part | alone))
+    goals.collect(tmp_path / "target")
+    runs = goals.read(kept / "experiments")
+    assert list(runs) == ["field"]
+    assert (runs["field"]["beds_left"], runs["field"]["cells"]) == (3, [{"way": "pair"}])
+    assert "Machine: 2 cores, other work ran." in goals.page({}, runs, {})
+
+
 def test_an_experiment_without_goals_is_kept_with_its_own_figures_and_has_no_place_among_goals(
     tmp_path: Path, kept: Path
 ) -> None:

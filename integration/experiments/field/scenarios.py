@@ -113,7 +113,7 @@ SCENARIOS: dict[str, Scenario] = {
                  changes=tuple((f"{way}.burst_loss", BURSTS) for way in ("down", "up"))),
         Scenario("outage-20s", "after an outage of 20 s", Measures.OUTAGE, outage_s=20, weight=2),
         Scenario("outage-40s", "after an outage of 40 s", Measures.OUTAGE, outage_s=40, weight=4),
-        Scenario("users-5", "5 users", Measures.CROWD, users=5, weight=2),
+        Scenario("users-5", "5 users", Measures.CROWD, users=5, weight=1),
         Scenario("users-15", "15 users", Measures.CROWD, users=15, weight=0),
         Scenario("rates-3x", "four https downloads, `link` states 3 times the rates", bulk=Bulk.HTTPS, streams=4,
                  rates=3.0),

@@ -24,6 +24,7 @@ from experiments.field.scenarios import (
 from experiments.field.summary import cells, summed
 from experiments.field.verdicts import Ratio, Verdict, p95, ratio
 from experiments.plan import Group
+from experiments.specials.field import Loads, hidden
 from harness.lab.links import link
 from harness.lab.neighbours import FAIR_QUEUE
 
@@ -106,6 +107,13 @@ def test_a_spread_on_both_sides_of_the_bound_hides_the_verdict(
     low: float, high: float, count: int, verdict: Verdict
 ) -> None:
     assert Ratio((low + high) / 2, low, high, count).verdict is verdict
+
+
+def test_more_loads_are_made_where_the_spread_hides_the_verdict_about_the_pair() -> None:
+    direct = Loads([5.0, 5.1, 4.9, 5.0, 5.05])
+    assert hidden({("http", DIRECT): direct, ("http", PAIR): Loads([3.0, 9.0, 5.1, 4.0, 6.0])}, "http")
+    assert not hidden({("http", DIRECT): direct, ("http", PAIR): Loads([3.0, 3.1, 2.9, 3.0, 3.0])}, "http")
+    assert not hidden({("http", DIRECT): direct, ("http", PAIR): Loads(failed=5)}, "http"), "it would fail again"
 
 
 def test_p95_is_the_time_that_one_load_of_twenty_exceeds() -> None:

@@ -27,6 +27,7 @@ import contextlib
 import json
 import queue
 import random
+import signal
 import socket
 import ssl
 import threading
@@ -364,6 +365,8 @@ def load(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def main() -> None:
     """The command line."""
+    # Ctrl-C reaches every process of a terminal. A client ends without a word.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     parser = argparse.ArgumentParser()
     commands = parser.add_subparsers(dest="command", required=True)
     server = commands.add_parser("serve")

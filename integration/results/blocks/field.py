@@ -6,7 +6,9 @@ from .text import origin, share
 
 LINKS = {"maritime": "ship", "geo": "geostationary", "rural-lte": "rural LTE", "leo": "low orbit"}
 PAIR, CUBIC, FAIR_QUEUE, DIRECT = "quick-start", "direct-cubic", "fair-queue", "direct"
-BESIDE = ("idle", "one-https-download", "four-https-downloads", "one-upload", "users-5", "users-15")
+BESIDE = (
+    "idle", "one-https-download", "four-http-downloads", "four-https-downloads", "one-upload", "users-5", "users-15",
+)  # fmt: skip
 """The scenarios of the guide's first table, and of its picture."""
 FAULTS = ("loss-0.1", "loss-1", "loss-3", "loss-bursts", "outage-20s", "outage-40s", "rates-3x", "rates-third")
 """Those of its second table."""
@@ -114,7 +116,7 @@ def guide_table(run: dict, scenarios: tuple[str, ...], link: str) -> str:
                 continue
             cells = [time(cell) if way == DIRECT else change(cell) for way, cell in zip(ways * 2, own, strict=True)]
             lines.append(f"| {first['words']}{words} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    return "\n".join(lines) if len(lines) > 2 else "No bed of this table has run yet."
 
 
 def time(cell: Cell | None) -> str:

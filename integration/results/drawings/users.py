@@ -15,6 +15,7 @@ ROWS = (
     ("users-15", "page, p50", "15 users"),
 )
 WAYS = (("direct", "without Longhaul", "edge"), ("quick-start", "a pair", "blue"))
+COLOURS = {way: colour for way, _, colour in WAYS}
 TOP, ROW, BAR, LABELS, RIGHT = 104, 54, 18, 150, 70
 SLOW = "page, p95"
 
@@ -28,7 +29,8 @@ def draw(kept: dict[str, Any]) -> Canvas:
     out = Canvas(bottom + 70, "Times of a page on a ship's link, against what others do on it")
     out.text(24, 34, "A light page on a ship's link: 2 Mbit/s, round trips of 700 ms", size=17, bold=True)
     out.text(24, 58, "A bar is the median. A thin line ends at the slowest page of twenty.", ink="muted")
-    longest = max(one["worst_s"] or 0 for key, one in cells.items() if key[2] in ("page", "page, p50")) or 1
+    shown = {scenario for scenario, _, _ in ROWS}
+    longest = max([one["seconds"] or 0 for key, one in cells.items() if key[0] in shown and key[3] in COLOURS] or [1])
     panel = (WIDTH - LABELS - 48) / 2
     for number, (_, _, words) in enumerate(ROWS):
         out.text(LABELS + 10, TOP + number * ROW + 24, words, anchor="end", size=14)
@@ -56,7 +58,8 @@ def draw(kept: dict[str, Any]) -> Canvas:
 
 
 def _step(longest: float) -> int:
-    return max(1, round(longest / 5))
+    """The seconds between two lines: a round number, with at most six lines."""
+    return next((step for step in (1, 2, 5, 10, 20, 50) if longest / step <= 6), 100)
 
 
 def _bar(
