@@ -3,7 +3,8 @@
 //! The kernel opens further subflows of a connection at two times. Either the connection is established, and there was an
 //! endpoint when its socket was made. Or an endpoint is made, and the connection is established by then. A connection whose
 //! socket was there before the first endpoint, and whose first response came after it, misses both. It has one subflow for
-//! life, and stands still for as long as this link is down. At a start of the box, that is the pipe itself.
+//! life, and stands still for as long as this link is down. Then it gets the standby alone, and stays there. At a start of the
+//! box, that is the pipe itself.
 //!
 //! So the kernel is made to look again for a while ([`setup::look_again`](super::setup::look_again)).
 

@@ -182,8 +182,8 @@ pub(super) fn change(before: &[Item], after: &[Item]) -> Vec<String> {
     commands
 }
 
-/// Returns the commands that make the kernel look again for connections that lack a subflow of any endpoint. Any new endpoint
-/// does so. This one is for neither subflows nor announcements, so that it changes nothing itself.
+/// Returns the commands that make the kernel look again for connections that lack a subflow of an endpoint. Any new endpoint
+/// does so. This one is for neither subflows nor announcements, so it changes nothing itself.
 pub(super) fn look_again() -> Vec<String> {
     let (id, address) = MOMENTARY;
     vec![format!("ip mptcp endpoint add {address} id {id}"), format!("ip mptcp endpoint del id {id}")]
@@ -196,8 +196,8 @@ fn stand_by(item: &Item) -> Option<String> {
     Some(format!("ip mptcp endpoint change id {id} nobackup; ip mptcp endpoint change id {id} backup"))
 }
 
-/// Returns the commands that remove what an earlier watch may have left, but for endpoints of links. Most of them fail, because
-/// nothing is there.
+/// Returns the commands that remove what an earlier watch may have left, but for endpoints of links. Most of them fail,
+/// because nothing is there.
 pub(super) fn clean(links: usize) -> Vec<String> {
     let count = u32::try_from(links).unwrap_or(u32::MAX);
     let rules = [MAIN, BEST].into_iter().chain((0..count).map(|_| FROM));
