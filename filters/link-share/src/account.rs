@@ -8,7 +8,10 @@ pub struct StreamId(pub(crate) u64);
 
 /// The bounds between the classes of a client's streams, in bytes that a stream has sent. Below the first are handshakes,
 /// lookups and the beginnings of pages, below the second are style sheets, scripts and most images.
-const CLASSES: [u64; 2] = [32 * 1024, 256 * 1024];
+const CLASSES: [u64; 2] = [32 * 1024, BULK];
+
+/// The bytes after which a stream is a download or an upload, which everything else passes.
+pub(crate) const BULK: u64 = 256 * 1024;
 
 /// A client of the link.
 #[derive(Debug, Default)]

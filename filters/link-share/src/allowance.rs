@@ -66,6 +66,13 @@ impl Allowance {
         self.credit = self.credit.min(self.most());
     }
 
+    /// Returns the bytes that the link carries in `time`.
+    #[must_use]
+    pub fn in_time(&self, time: Duration) -> u64 {
+        let bytes = u128::from(self.rate).saturating_mul(time.as_nanos()) / PARTS.unsigned_abs();
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+
     /// Returns the rate, in bytes a second.
     #[must_use]
     pub fn rate(&self) -> u64 {

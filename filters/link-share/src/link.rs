@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::Subscriber;
-use crate::account::{Account, StreamId};
+use crate::account::{Account, BULK, StreamId};
 use crate::allowance::Allowance;
 use crate::cost::on_link;
 
@@ -13,6 +13,12 @@ pub const USUAL_TENTHS: u32 = 10;
 
 /// The time of silence after which a stream counts as new: a person typed the next command, or opened the next page.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// The time for which one turn of a large stream may fill the link. All others wait for as long.
+const TURN: Duration = Duration::from_millis(50);
+
+/// The bytes that a large stream may hold on any link. On a slow one, turns of [`TURN`] would be all headers.
+const LEAST_HELD: u64 = 16 * 1024;
 
 /// The parts of a byte in virtual time, for a client of one tenth. Fewer would be wrong by a hundredth for small pieces.
 const PARTS: u128 = 10_000;
@@ -168,6 +174,14 @@ impl Link {
         let bytes = self.streams.get_mut(&id).and_then(|stream| stream.waits.take()).unwrap_or_default();
         self.charge(id, bytes, now);
         Some(id)
+    }
+
+    /// Returns the bytes that a large stream may hold while it waits, because its turn sends all of them. None: the stream is
+    /// small, and may hold what its buffer takes.
+    #[must_use]
+    pub fn most_held(&self, id: StreamId) -> Option<u64> {
+        let is_bulk = self.streams.get(&id).is_some_and(|stream| stream.sent >= BULK);
+        is_bulk.then(|| self.allowance.in_time(TURN).max(LEAST_HELD))
     }
 
     /// Returns the time from the last look until [`Self::turn`] has a stream. None: no stream waits.

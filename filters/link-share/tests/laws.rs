@@ -131,6 +131,20 @@ fn the_first_bytes_of_a_stream_go_before_downloads_of_the_same_client() {
 }
 
 #[test]
+fn only_a_large_stream_holds_no_more_than_a_turn_of_the_link() {
+    for (rate, held) in [(1_000_000, 50_000), (10_000, 16_384), (0, 16_384), (u64::MAX, u64::MAX / 20)] {
+        let mut link = Link::new(rate, Duration::ZERO);
+        let stream = link.open(Subscriber::of(b"192.0.2.7"), USUAL_TENTHS, Duration::ZERO);
+        link.pass(stream, 256 * 1024 - 1, Duration::ZERO);
+        assert_eq!(link.most_held(stream), None);
+        link.pass(stream, 1, Duration::ZERO);
+        assert_eq!(link.most_held(stream), Some(held), "{rate}");
+        link.close(stream);
+        assert_eq!(link.most_held(stream), None);
+    }
+}
+
+#[test]
 fn a_pause_makes_a_stream_new_again() {
     let mut bed = Bed::new(RATE, 1);
     let downloads: Vec<StreamId> = (0..4).map(|_| bed.open(0, USUAL_TENTHS, 16_384)).collect();

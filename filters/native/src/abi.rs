@@ -86,6 +86,7 @@ callbacks! {
     fn envoy_dynamic_module_callback_http_add_header(stream: Ptr, map: u32, name: Lent, value: Lent) -> bool;
     fn envoy_dynamic_module_callback_http_set_header(stream: Ptr, map: u32, name: Lent, value: Lent) -> bool;
     fn envoy_dynamic_module_callback_http_get_buffer_limit(stream: Ptr) -> u64;
+    fn envoy_dynamic_module_callback_http_set_buffer_limit(stream: Ptr, bytes: u64);
     fn envoy_dynamic_module_callback_http_get_body_size(stream: Ptr, body: u32) -> usize;
     fn envoy_dynamic_module_callback_http_get_body_chunks_size(stream: Ptr, body: u32) -> usize;
     fn envoy_dynamic_module_callback_http_get_body_chunks(stream: Ptr, body: u32, chunks: *mut Lent) -> bool;
@@ -482,6 +483,12 @@ impl Stream {
     pub(crate) fn buffer_limit(self) -> u64 {
         // SAFETY: the stream lives.
         unsafe { envoy::envoy_dynamic_module_callback_http_get_buffer_limit(self.0) }
+    }
+
+    /// Changes that number, for both directions.
+    pub(crate) fn set_buffer_limit(self, bytes: u64) {
+        // SAFETY: the stream lives.
+        unsafe { envoy::envoy_dynamic_module_callback_http_set_buffer_limit(self.0, bytes) }
     }
 
     /// Returns the size of a part of the body.

@@ -178,6 +178,9 @@ mod functions {
             true
         }
         fn envoy_dynamic_module_callback_http_get_buffer_limit(stream: Ptr) -> u64 { BUFFER_LIMIT }
+        fn envoy_dynamic_module_callback_http_set_buffer_limit(stream: Ptr, bytes: u64) {
+            say(format!("buffer limit {bytes}"));
+        }
         fn envoy_dynamic_module_callback_http_get_body_size(stream: Ptr, kind: u32) -> usize { body(kind, |body| body.len()) }
         fn envoy_dynamic_module_callback_http_get_body_chunks_size(stream: Ptr, kind: u32) -> usize {
             body(kind, |body| body.chunks(3).count())

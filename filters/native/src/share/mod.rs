@@ -107,6 +107,10 @@ impl Shared {
         if self.holds.get() && !held && half == Direction::Request {
             stream.drain_body(Body::RequestHeld, stream.body_size(Body::RequestHeld));
         }
+        // A turn sends all that is held, and Envoy reads no more from the sender once its buffer is full.
+        if let Some(most) = place.most_held().filter(|most| self.holds.get() && *most < stream.buffer_limit()) {
+            stream.set_buffer_limit(most);
+        }
         let [at_once, waited] = self.share.bytes;
         let (counter, then) = match verdict {
             Verdict::Pass => (at_once, Then::PassOn),

@@ -105,6 +105,11 @@ impl Place {
         lock(&self.queue.inside).link.pass(self.id, u64::try_from(bytes).unwrap_or(u64::MAX), now());
     }
 
+    /// Returns the bytes that the stream may hold while it waits. None: what its buffer takes.
+    pub(crate) fn most_held(&self) -> Option<u64> {
+        lock(&self.queue.inside).link.most_held(self.id)
+    }
+
     /// Offers a piece of `bytes`. `bell` makes the bell of the stream, if it has none yet.
     pub(crate) fn offer(&self, bytes: usize, bell: impl FnOnce() -> StreamBell) -> Verdict {
         if !queues().has_thread() {

@@ -69,6 +69,20 @@ fn a_piece_waits_for_its_turn_and_goes_on_once() {
 }
 
 #[test]
+fn a_download_that_waits_holds_as_much_as_one_turn_may_send() {
+    let link = |name: &str| format!(r#"{{"name":"{name}","bytes_per_second":400000,"weights":[]}}"#);
+    let json = format!(r#"{{"direction":"response","links":[{},{}]}}"#, link("small"), link("bulk"));
+    let share = Arc::new(Share::load(unsafe { Config::of(token()) }, json.as_bytes()).unwrap());
+    let small = open(&share, "small");
+    assert_eq!((piece(&small, 100_000), piece(&small, 9)), (Then::PassOn, Then::Wait));
+    assert_eq!(fake(|fake| fake.calls.clone()), Vec::<String>::new(), "the objects of a page are held whole");
+    let bulk = open(&share, "bulk");
+    assert_eq!(piece(&bulk, 300_000), Then::PassOn);
+    assert_eq!(piece(&bulk, 9), Then::Wait);
+    assert_eq!(fake(|fake| fake.calls.clone()), ["buffer limit 20000"], "50 ms at the rate of the link");
+}
+
+#[test]
 fn only_the_half_that_crosses_the_link_waits() {
     let share = share("request", "uplink");
     let shared = open(&share, "uplink");
