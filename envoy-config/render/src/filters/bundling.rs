@@ -26,8 +26,7 @@ pub(super) const REMOTE: Filter = Filter {
     positions: &[position(&[RoleName::Remote])],
 };
 
-/// Returns true if a pair of these settings has the filter.
-pub(super) fn is_needed(settings: &Settings) -> bool {
+fn is_needed(settings: &Settings) -> bool {
     settings.page.bundle || settings.sends_deltas()
 }
 

@@ -3,7 +3,7 @@
 
 use longhaul_config::RoleName;
 
-use super::{Context, Filter, Position, bundling};
+use super::{Context, Filter, Position};
 use crate::RenderError;
 
 const NAME: &str = "filter-calls";
@@ -16,9 +16,9 @@ pub(crate) const FILTER: Filter = Filter {
     positions: &[Position { name: NAME, roles: &[RoleName::Edge, RoleName::Remote, RoleName::Ground], configuration }],
 };
 
+/// The file is there with and without requests of filters. Otherwise, a change of `rewrite` would remove it while Envoy still drains
+/// the listener that reads it, and Envoy would refuse the next change.
 #[expect(clippy::unnecessary_wraps, reason = "the type of every filter's function")]
-fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
-    let settings = context.settings;
-    let bundles = settings.role.name() != RoleName::Edge && bundling::is_needed(settings);
-    Ok((settings.fetches() || bundles).then(|| "{}".to_owned()))
+fn configuration(_: &Context<'_>) -> Result<Option<String>, RenderError> {
+    Ok(Some("{}".to_owned()))
 }

@@ -16,7 +16,7 @@
 //! | bundling | | yes | yes | outer |
 
 mod bundling;
-pub(super) mod filter_calls;
+mod filter_calls;
 mod header_compression;
 pub(super) mod link_share;
 mod name_budget;

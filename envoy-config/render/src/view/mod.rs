@@ -307,7 +307,8 @@ impl View {
         let heap = &derived.capacity.heap;
         let resolvers = upstream::resolvers(settings, artifacts);
         let filters = filters::positions(settings, derived, artifacts)?;
-        let calls = filters.get(filters::filter_calls::FILTER.name).is_some_and(Option::is_some);
+        let bundles = filters.get("bundling").is_some_and(Option::is_some);
+        let calls = settings.fetches() || bundles;
         Ok(Self {
             root: artifacts.root.display().to_string(),
             state: artifacts.state.display().to_string(),
