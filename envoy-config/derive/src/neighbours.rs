@@ -48,6 +48,8 @@ pub struct Limit {
     pub kib_per_second: u32,
     /// Bytes a second with the headers of all layers, for the filter `link-share`.
     pub wire_bytes_per_second: u64,
+    /// Bytes a second of the link itself. No connection is quicker, also after a pause.
+    pub link_bytes_per_second: u64,
     /// The time between two fills of the bucket.
     pub fill_interval: Duration,
     /// The formula of the rate.
@@ -144,6 +146,7 @@ impl Limit {
             kib_per_second,
             // Both directions have the headers of what they carry. Acknowledgements are the rest.
             wire_bytes_per_second: sent * payload / PAYLOAD_DOWN,
+            link_bytes_per_second: rate.bytes_in(Duration::from_secs(1)),
             fill_interval: fill_interval(kib_per_second),
             formula: format!(
                 "{percent}% of {rate} (`link.fill`), less {}.{}% of headers{}",
@@ -185,6 +188,7 @@ mod tests {
         assert_eq!(wire(2000, AUTO_PERCENT, PAYLOAD_DOWN), 235_000);
         assert_eq!(wire(500, AUTO_PERCENT, PAYLOAD_UP), 51_700);
         assert_eq!(wire(2000, 50, PAYLOAD_DOWN), 125_000);
+        assert_eq!(of(2000, 50, PAYLOAD_DOWN).unwrap().link_bytes_per_second, 250_000);
     }
 
     #[test]

@@ -49,6 +49,8 @@ pub(super) struct Share {
     bucket: String,
     kib_per_second: u32,
     fill_interval: String,
+    /// The highest rate of one connection, in bytes a second, as the option of a socket takes it.
+    pacing: i32,
     comment: String,
     rate_key: &'static str,
     names_key: &'static str,
@@ -163,6 +165,7 @@ impl Share {
             kib_per_second: limit.kib_per_second,
             comment: limit.formula.clone(),
             fill_interval,
+            pacing: i32::try_from(limit.link_bytes_per_second).unwrap_or(i32::MAX),
             rate_key: RATE_KEY,
             names_key: NAMES_KEY,
             subscriber: SUBSCRIBER,
