@@ -86,8 +86,8 @@ def test_an_origin_forges_the_grounds_consent(bed: PairBed) -> None:
             assert not [name for name, _ in answer.headers if name.startswith("x-longhaul-")]
     assert statuses(bed, 20) == {200}
     workers = bed.pair.remote.metrics()["envoy_server_concurrency{}"]
-    # A worker tries once with a ground that it does not know, and so do its requests that leave before the refusal. After
-    # a consent that it believed, each of the others would be compressed.
+    # A worker tries once with a ground that it does not know, and so do requests that leave before the refusal. After a
+    # consent that it believed, each of the others would be compressed.
     believed = max(0.0, packed_messages(bed) - workers * AT_ONCE)
     print(f"forged_consents {believed:.0f}")
     assert not believed
