@@ -199,15 +199,20 @@ fn objects_that_the_cache_does_not_store_are_prefetched_only_once() {
     let asked = || world.objects().iter().filter(|path| *path == "/no-store.js").count();
     world.browse("/counted");
     world.fetched_all();
-    // Each worker learns for itself, from the response. There are two.
-    for _ in 0..20 {
-        eventually("the worker that asked knows", || {
-            let line = format!("longhaul_url_rewrite_prefetch_failed_total{{reason=\"uncacheable\"}} {}", asked());
-            world.counted(&line)
-        });
-        world.browse("/counted");
-    }
-    assert!((1..=2).contains(&asked()), "{}", asked());
+    // Each worker learns for itself, from the response. There are two, and one may ask again before its response has come.
+    let visits = || {
+        for _ in 0..20 {
+            eventually("the worker that asked knows", || {
+                let line = format!("longhaul_url_rewrite_prefetch_failed_total{{reason=\"uncacheable\"}} {}", asked());
+                world.counted(&line)
+            });
+            world.browse("/counted");
+        }
+        asked()
+    };
+    let learnt = visits();
+    assert!((1..10).contains(&learnt), "{learnt}");
+    assert_eq!(visits(), learnt);
 }
 
 #[test]
