@@ -27,6 +27,7 @@ use crate::impairment::duplication::Duplication;
 use crate::impairment::fair_queue::{FairBy, FairQueue};
 use crate::impairment::handover::Handovers;
 use crate::impairment::jitter::Jitter;
+use crate::impairment::levels::QueueLevels;
 use crate::impairment::outage::{Kind, Outage, Outages};
 use crate::impairment::queue::DropTail;
 use crate::impairment::random_loss::RandomLoss;
@@ -103,11 +104,10 @@ impl Queue {
     }
 
     fn levels(&self) -> QueueLevels {
-        let (now_bytes, highest_bytes, limit_bytes) = match self {
-            Self::OneForAll(queue) => (queue.held_bytes(), queue.highest_bytes(), queue.limit_bytes()),
-            Self::Fair(_, queue) => (queue.held_bytes(), queue.highest_bytes(), queue.limit_bytes()),
-        };
-        QueueLevels { now_bytes, highest_bytes, limit_bytes }
+        match self {
+            Self::OneForAll(queue) => queue.levels(),
+            Self::Fair(_, queue) => queue.levels(),
+        }
     }
 
     fn forget_highest(&mut self) {
@@ -375,15 +375,4 @@ impl Direction {
         self.counters.drop_one(cause, length_bytes);
         Offer::Dropped(cause)
     }
-}
-
-/// Levels of the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct QueueLevels {
-    /// Bytes waiting or in transmission.
-    pub now_bytes: usize,
-    /// The most bytes since counting began.
-    pub highest_bytes: usize,
-    /// The limit. A packet that would exceed it is dropped.
-    pub limit_bytes: usize,
 }

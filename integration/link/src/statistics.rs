@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use crate::counters::{Drops, Tally};
-use crate::direction::{Direction, QueueLevels};
+use crate::direction::Direction;
 use crate::end::KernelDrops;
+use crate::impairment::levels::QueueLevels;
 use crate::observe::Observed;
 use crate::scheduling::Scheduling;
 use crate::spread::Summary;

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use super::levels::QueueLevels;
 use crate::Way;
 
 /// A turn is worth this many bytes: a full Ethernet frame, as of `fq_codel`.
@@ -68,22 +69,13 @@ pub struct FairQueue<T> {
     turns: VecDeque<Vec<u8>>,
     /// The packet in transmission. It counts as held.
     head: Option<(usize, T)>,
-    held_bytes: usize,
-    limit_bytes: usize,
-    highest_bytes: usize,
+    levels: QueueLevels,
 }
 
 impl<T> FairQueue<T> {
     /// Returns an empty queue that holds at most `limit_bytes`, including the packet in transmission.
     pub fn new(limit_bytes: usize) -> Self {
-        Self {
-            flows: BTreeMap::new(),
-            turns: VecDeque::new(),
-            head: None,
-            held_bytes: 0,
-            limit_bytes,
-            highest_bytes: 0,
-        }
+        Self { flows: BTreeMap::new(), turns: VecDeque::new(), head: None, levels: QueueLevels::new(limit_bytes) }
     }
 
     /// Appends an item to its flow. Returns the lengths of the packets that are dropped for it, which may be its own.
@@ -94,14 +86,14 @@ impl<T> FairQueue<T> {
         });
         flow.waiting.push_back((length_bytes, item));
         flow.held_bytes += length_bytes;
-        self.held_bytes += length_bytes;
+        self.levels.now_bytes += length_bytes;
         let mut dropped = Vec::new();
-        while self.held_bytes > self.limit_bytes
+        while self.levels.now_bytes > self.levels.limit_bytes
             && let Some(length_bytes) = self.drop_of_the_largest()
         {
             dropped.push(length_bytes);
         }
-        self.highest_bytes = self.highest_bytes.max(self.held_bytes);
+        self.levels.mark();
         dropped
     }
 
@@ -109,7 +101,7 @@ impl<T> FairQueue<T> {
         let (key, flow) = self.flows.iter_mut().max_by_key(|(_, flow)| flow.held_bytes)?;
         let (length_bytes, _) = flow.waiting.pop_back()?;
         flow.held_bytes -= length_bytes;
-        self.held_bytes -= length_bytes;
+        self.levels.leave(length_bytes);
         if flow.waiting.is_empty() {
             let key = key.clone();
             self.flows.remove(&key);
@@ -153,28 +145,18 @@ impl<T> FairQueue<T> {
     pub fn pop(&mut self) -> Option<T> {
         self.head_bytes()?;
         let (length_bytes, item) = self.head.take()?;
-        self.held_bytes -= length_bytes;
+        self.levels.leave(length_bytes);
         Some(item)
     }
 
-    /// Returns the bytes in the queue.
-    pub fn held_bytes(&self) -> usize {
-        self.held_bytes
-    }
-
-    /// Returns the limit in bytes.
-    pub fn limit_bytes(&self) -> usize {
-        self.limit_bytes
-    }
-
-    /// Returns the most bytes held since the start or since [`Self::forget_highest`].
-    pub fn highest_bytes(&self) -> usize {
-        self.highest_bytes
+    /// Returns the bytes in the queue, and the most since the start or since [`Self::forget_highest`].
+    pub fn levels(&self) -> QueueLevels {
+        self.levels
     }
 
     /// Restarts the high-water mark at the current level.
     pub fn forget_highest(&mut self) {
-        self.highest_bytes = self.held_bytes;
+        self.levels.forget_highest();
     }
 }
 
@@ -204,7 +186,7 @@ mod tests {
         }
         assert!(queue.push(vec![2], 1500, "b1").is_empty());
         assert_eq!(sent(&mut queue), [Some("a1"), Some("b1"), Some("a2"), Some("a3"), None]);
-        assert_eq!(queue.held_bytes(), 0);
+        assert_eq!(queue.levels().now_bytes, 0);
     }
 
     #[test]
@@ -240,7 +222,7 @@ mod tests {
         assert_eq!(queue.push(vec![2], 1200, "b1"), [1500]);
         assert_eq!(queue.push(vec![1], 1500, "a3"), [1500], "it may be the packet itself");
         assert_eq!(sent(&mut queue), [Some("a1"), Some("b1"), None]);
-        assert_eq!(queue.highest_bytes(), 3000);
+        assert_eq!(queue.levels().highest_bytes, 3000);
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod duplication;
 pub mod fair_queue;
 pub mod handover;
 pub mod jitter;
+pub mod levels;
 pub mod outage;
 pub mod queue;
 pub mod random_loss;

@@ -3,29 +3,29 @@
 
 use std::collections::VecDeque;
 
+use super::levels::QueueLevels;
+
 /// A drop-tail queue of items with a length in bytes.
 #[derive(Clone, Debug)]
 pub struct DropTail<T> {
     waiting: VecDeque<(usize, T)>,
-    held_bytes: usize,
-    limit_bytes: usize,
-    highest_bytes: usize,
+    levels: QueueLevels,
 }
 
 impl<T> DropTail<T> {
     /// Returns an empty queue that holds at most `limit_bytes`, including the packet in transmission.
     pub fn new(limit_bytes: usize) -> Self {
-        Self { waiting: VecDeque::new(), held_bytes: 0, limit_bytes, highest_bytes: 0 }
+        Self { waiting: VecDeque::new(), levels: QueueLevels::new(limit_bytes) }
     }
 
     /// Appends an item, or returns it if it does not fit.
     pub fn push(&mut self, length_bytes: usize, item: T) -> Result<(), T> {
-        let would_hold = self.held_bytes.saturating_add(length_bytes);
-        if would_hold > self.limit_bytes {
+        let would_hold = self.levels.now_bytes.saturating_add(length_bytes);
+        if would_hold > self.levels.limit_bytes {
             return Err(item);
         }
-        self.held_bytes = would_hold;
-        self.highest_bytes = self.highest_bytes.max(would_hold);
+        self.levels.now_bytes = would_hold;
+        self.levels.mark();
         self.waiting.push_back((length_bytes, item));
         Ok(())
     }
@@ -33,7 +33,7 @@ impl<T> DropTail<T> {
     /// Removes the oldest item and returns it.
     pub fn pop(&mut self) -> Option<T> {
         let (length_bytes, item) = self.waiting.pop_front()?;
-        self.held_bytes = self.held_bytes.saturating_sub(length_bytes);
+        self.levels.leave(length_bytes);
         Some(item)
     }
 
@@ -42,24 +42,14 @@ impl<T> DropTail<T> {
         self.waiting.front().map(|(length_bytes, _)| *length_bytes)
     }
 
-    /// Returns the bytes in the queue.
-    pub fn held_bytes(&self) -> usize {
-        self.held_bytes
-    }
-
-    /// Returns the limit in bytes.
-    pub fn limit_bytes(&self) -> usize {
-        self.limit_bytes
-    }
-
-    /// Returns the most bytes held since the start or since [`Self::forget_highest`].
-    pub fn highest_bytes(&self) -> usize {
-        self.highest_bytes
+    /// Returns the bytes in the queue, and the most since the start or since [`Self::forget_highest`].
+    pub fn levels(&self) -> QueueLevels {
+        self.levels
     }
 
     /// Restarts the high-water mark at the current level.
     pub fn forget_highest(&mut self) {
-        self.highest_bytes = self.held_bytes;
+        self.levels.forget_highest();
     }
 }
 
@@ -76,7 +66,7 @@ mod tests {
         assert_eq!(queue.pop(), Some("one"));
         assert_eq!(queue.push(1500, "four"), Ok(()));
         assert_eq!((queue.pop(), queue.pop(), queue.pop()), (Some("two"), Some("four"), None));
-        assert_eq!(queue.held_bytes(), 0);
+        assert_eq!(queue.levels().now_bytes, 0);
     }
 
     #[test]
@@ -85,7 +75,7 @@ mod tests {
         assert_eq!(queue.push(1500, ()), Ok(()));
         assert_eq!(queue.push(1500, ()), Err(()));
         assert_eq!(queue.push(40, ()), Ok(()));
-        assert_eq!(queue.held_bytes(), 1540);
+        assert_eq!(queue.levels().now_bytes, 1540);
     }
 
     #[test]
@@ -93,8 +83,8 @@ mod tests {
         let mut queue = DropTail::new(100);
         queue.push(80, ()).unwrap();
         queue.pop();
-        assert_eq!(queue.highest_bytes(), 80);
+        assert_eq!(queue.levels().highest_bytes, 80);
         queue.forget_highest();
-        assert_eq!(queue.highest_bytes(), 0);
+        assert_eq!(queue.levels().highest_bytes, 0);
     }
 }
