@@ -108,7 +108,10 @@ impl Shared {
             stream.drain_body(Body::RequestHeld, stream.body_size(Body::RequestHeld));
         }
         // A turn sends all that is held, and Envoy reads no more from the sender once its buffer is full.
-        if let Some(most) = place.most_held().filter(|most| self.holds.get() && *most < stream.buffer_limit()) {
+        if self.holds.get()
+            && let Some(most) = place.most_held()
+            && most < stream.buffer_limit()
+        {
             stream.set_buffer_limit(most);
         }
         let [at_once, waited] = self.share.bytes;
