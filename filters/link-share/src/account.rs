@@ -27,10 +27,20 @@ pub(crate) struct Account {
 impl Account {
     /// Adds a stream that waits, and has sent `sent` bytes.
     pub(crate) fn wait(&mut self, stream: StreamId, sent: u64) {
-        let class = CLASSES.iter().filter(|bound| sent >= **bound).count();
-        if let Some(class) = self.waiting.get_mut(class) {
+        if let Some(class) = self.class(sent) {
             class.push_back(stream);
         }
+    }
+
+    /// Adds a stream that waits before the others of its class.
+    pub(crate) fn wait_first(&mut self, stream: StreamId, sent: u64) {
+        if let Some(class) = self.class(sent) {
+            class.push_front(stream);
+        }
+    }
+
+    fn class(&mut self, sent: u64) -> Option<&mut VecDeque<StreamId>> {
+        self.waiting.get_mut(CLASSES.iter().filter(|bound| sent >= **bound).count())
     }
 
     /// Takes the stream that is next.

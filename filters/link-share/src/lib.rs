@@ -8,12 +8,14 @@
 //!   virtual time of the client that was served last, so idle time earns nothing.
 //! - **Among the streams of a client** the least attained service is first: a stream that has sent little is a page, a
 //!   lookup or a keystroke, and one that has sent much is a download.
+//! - **A connection that is full** holds up its streams, so what has had its turn leaves the box at once.
 //! - **The rate** counts what a piece costs on the link, with the headers of all layers.
 //!
 //! | module | does |
 //! |---|---|
 //! | [`config`] | the configuration of the filter |
 //! | [`subscriber`] | the client of an address |
+//! | [`introduction`] | the client that a connection's first bytes name |
 //! | [`cost`] | the bytes of a piece on the link |
 //! | [`allowance`] | the bytes that may be sent now |
 //! | [`link`] | the order |
@@ -25,10 +27,12 @@ mod account;
 pub mod allowance;
 pub mod config;
 pub mod cost;
+pub mod introduction;
 pub mod link;
 pub mod subscriber;
 
 pub use account::StreamId;
 pub use config::{Config, Direction, LinkConfig};
+pub use introduction::Introduction;
 pub use link::{Link, Verdict};
 pub use subscriber::Subscriber;

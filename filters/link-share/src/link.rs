@@ -44,6 +44,15 @@ struct Stream {
     sent_at: Duration,
     /// The bytes that wait.
     waits: Option<u64>,
+    /// True while the connection of the stream takes no more bytes.
+    is_held_up: bool,
+}
+
+impl Stream {
+    /// Returns true if the stream is among those that have a turn.
+    fn is_in_order(&self) -> bool {
+        self.waits.is_some() && !self.is_held_up
+    }
 }
 
 /// The order of the streams of a link.
@@ -54,6 +63,7 @@ pub struct Link {
     accounts: HashMap<Subscriber, Account>,
     /// The virtual time of the client that was served last.
     virtual_time: u128,
+    /// The number of streams that wait for a turn.
     waiting: usize,
     next_id: u64,
 }
@@ -90,7 +100,8 @@ impl Link {
     pub fn open(&mut self, client: Subscriber, tenths: u32, now: Duration) -> StreamId {
         let id = StreamId(self.next_id);
         self.next_id += 1;
-        self.streams.insert(id, Stream { client, tenths: tenths.max(1), sent: 0, sent_at: now, waits: None });
+        let stream = Stream { client, tenths: tenths.max(1), sent: 0, sent_at: now, waits: None, is_held_up: false };
+        self.streams.insert(id, stream);
         self.accounts.entry(client).or_default().streams += 1;
         id
     }
@@ -100,7 +111,7 @@ impl Link {
         let Some(stream) = self.streams.remove(&id) else { return };
         if let Some(account) = self.accounts.get_mut(&stream.client) {
             account.streams = account.streams.saturating_sub(1);
-            if stream.waits.is_some() {
+            if stream.is_in_order() {
                 account.leave(id);
                 self.waiting = self.waiting.saturating_sub(1);
             }
@@ -129,16 +140,43 @@ impl Link {
         if now.saturating_sub(stream.sent_at) >= PAUSE {
             stream.sent = 0;
         }
-        if bytes == 0 || is_free {
+        if bytes == 0 || (is_free && !stream.is_held_up) {
             self.charge(id, bytes, now);
             return Verdict::Pass;
         }
         stream.waits = Some(bytes);
-        if let Some(account) = self.accounts.get_mut(&stream.client) {
+        if stream.is_in_order()
+            && let Some(account) = self.accounts.get_mut(&stream.client)
+        {
             account.wait(id, stream.sent);
             self.waiting += 1;
         }
         Verdict::Wait
+    }
+
+    /// The connection of a stream takes no more bytes. Bytes that had their turn would wait in the connection, where they are in
+    /// nobody's order and the bytes of a page come behind those of a download. So the stream waits, and others have their turn.
+    pub fn hold_up(&mut self, id: StreamId) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        if stream.is_in_order()
+            && let Some(account) = self.accounts.get_mut(&stream.client)
+        {
+            account.leave(id);
+            self.waiting = self.waiting.saturating_sub(1);
+        }
+        stream.is_held_up = true;
+    }
+
+    /// The connection of a stream takes bytes again. The stream has the first place among those of its client and its class.
+    pub fn release(&mut self, id: StreamId) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        if std::mem::take(&mut stream.is_held_up)
+            && stream.is_in_order()
+            && let Some(account) = self.accounts.get_mut(&stream.client)
+        {
+            account.wait_first(id, stream.sent);
+            self.waiting += 1;
+        }
     }
 
     /// Counts a piece of `bytes` that a stream sends before all pieces that wait.
@@ -184,7 +222,7 @@ impl Link {
         is_bulk.then(|| self.allowance.in_time(TURN).max(LEAST_HELD))
     }
 
-    /// Returns the time from the last look until [`Self::turn`] has a stream. None: no stream waits.
+    /// Returns the time from the last look until [`Self::turn`] has a stream. None: no stream waits for a turn.
     #[must_use]
     pub fn until_turn(&self) -> Option<Duration> {
         (self.waiting > 0).then(|| self.allowance.wait())

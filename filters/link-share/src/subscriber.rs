@@ -12,11 +12,20 @@ const SUBSCRIBER_BITS: u8 = 64;
 pub struct Subscriber(Option<IpAddr>);
 
 impl Subscriber {
+    /// Everybody whose address is unknown.
+    pub const UNKNOWN: Self = Self(None);
+
     /// Reads the address of a client. Text that is no address is the unknown client.
     #[must_use]
     pub fn of(text: &[u8]) -> Self {
-        let address = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse::<IpAddr>().ok());
-        Self(address.map(|address| match address.to_canonical() {
+        let address = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok());
+        address.map_or(Self::UNKNOWN, Self::at)
+    }
+
+    /// Returns the client with this address.
+    #[must_use]
+    pub fn at(address: IpAddr) -> Self {
+        Self(Some(match address.to_canonical() {
             IpAddr::V4(address) => IpAddr::V4(address),
             IpAddr::V6(address) => Ipv6Net::new(address, SUBSCRIBER_BITS).map_or(address, |net| net.network()).into(),
         }))

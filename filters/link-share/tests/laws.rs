@@ -101,6 +101,48 @@ proptest! {
         prop_assert!(bed.sent[0] < allowed + rate / 20 + 2 * 73_000, "{} of {allowed}", bed.sent[0]);
     }
 
+    /// A full connection costs its own streams their turns, and nobody else. With room again, all of them are served.
+    #[test]
+    fn a_full_connection_holds_up_its_own_streams_alone(
+        clients in prop::collection::vec(0_usize..3, 2..12),
+        full in prop::collection::vec(any::<bool>(), 12),
+        while_waiting in any::<bool>(),
+    ) {
+        let mut bed = Bed::new(RATE, 3);
+        let mut held = Vec::new();
+        for (client, is_full) in clients.iter().zip(&full) {
+            let address = format!("192.0.2.{client}");
+            let id = bed.link.open(Subscriber::of(address.as_bytes()), USUAL_TENTHS, bed.now);
+            bed.streams.insert(id, (*client, 16_384));
+            if *is_full && !while_waiting {
+                bed.link.hold_up(id);
+            }
+            bed.offer(id);
+            if *is_full && while_waiting {
+                bed.link.hold_up(id);
+            }
+            held.push((id, *is_full));
+        }
+        let order = bed.run(SECOND * 20);
+        for (id, is_full) in &held {
+            prop_assert_eq!(order.contains(id), !is_full);
+        }
+        let others = full.iter().zip(&clients).filter(|(is_full, _)| !**is_full).count();
+        prop_assert!(others == 0 || bed.sent.iter().sum::<u64>() >= RATE * 20, "others use the link");
+        for (id, _) in &held {
+            bed.link.release(*id);
+        }
+        let order = bed.run(SECOND * 20);
+        for (id, _) in &held {
+            prop_assert!(order.contains(id));
+        }
+        for (id, _) in &held {
+            bed.link.hold_up(*id);
+            bed.link.close(*id);
+        }
+        prop_assert_eq!(bed.link.until_turn(), None, "nobody is left");
+    }
+
     /// A stream that waits is served, unless it ends. One that has ended is not.
     #[test]
     fn each_waiting_stream_has_its_turn(closed in prop::collection::vec(any::<bool>(), 2..20)) {

@@ -275,26 +275,32 @@ extern "C" fn envoy_dynamic_module_on_http_filter_scheduled(stream: Ptr, handle:
     });
 }
 
-/// Runs `act` on the response that the filter of a stream gives.
+/// Tells what sends a response that a buffer on the way to the client is full, or has room again.
 ///
 /// # Safety
 /// `handle` is that of a stream.
-unsafe fn on_response(handle: Ptr, act: impl FnOnce(&Outgoing)) {
+unsafe fn on_response(handle: Ptr, own: impl FnOnce(&Outgoing), shared: impl FnOnce(&Shared)) {
     hook((), || {
         // SAFETY: as in `on_stream`. The copy outlives a handle that goes meanwhile.
-        let handle = unsafe { handle.cast::<Handle>().as_ref() };
-        if let Some(Handle::Filter(handle)) = handle
-            && let Some(response) = handle.response.get().cloned()
-        {
-            act(&response);
+        match unsafe { handle.cast::<Handle>().as_ref() } {
+            Some(Handle::Filter(handle)) => {
+                if let Some(response) = handle.response.get().cloned() {
+                    own(&response);
+                }
+            }
+            Some(Handle::Share(share)) => shared(share),
+            Some(Handle::Arrival(_)) | None => {}
         }
     });
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn envoy_dynamic_module_on_http_filter_downstream_above_write_buffer_high_watermark(_: Ptr, handle: Ptr) {
+extern "C" fn envoy_dynamic_module_on_http_filter_downstream_above_write_buffer_high_watermark(
+    stream: Ptr,
+    handle: Ptr,
+) {
     // SAFETY: Envoy's pointers.
-    unsafe { on_response(handle, Outgoing::hold_back) };
+    unsafe { on_response(handle, Outgoing::hold_back, |shared| shared.hold_up(abi::Stream::of(stream))) };
 }
 
 #[unsafe(no_mangle)]
@@ -303,7 +309,9 @@ extern "C" fn envoy_dynamic_module_on_http_filter_downstream_below_write_buffer_
     handle: Ptr,
 ) {
     // SAFETY: Envoy's pointers.
-    unsafe { on_response(handle, |response| response.release(abi::Stream::of(stream))) };
+    let stream = unsafe { abi::Stream::of(stream) };
+    // SAFETY: Envoy's pointers.
+    unsafe { on_response(handle, |response| response.release(stream), |shared| shared.release(stream)) };
 }
 
 /// Copies the response to a request. None: there was none.

@@ -1,5 +1,6 @@
 //! The values that templates use. Every decision is made here, so a template only places values.
 
+mod bytes;
 mod challenges;
 mod other_ports;
 pub(super) mod pair;
@@ -12,6 +13,7 @@ mod upstream;
 
 use std::net::{IpAddr, SocketAddr};
 
+use bytes::BytesListener;
 use challenges::Challenges;
 use http_semantics::body_fields::{Change, gone_beside_envoy};
 use http_semantics::content_encoding::compressible;
@@ -53,6 +55,8 @@ pub(super) struct View {
     pub(super) pair: Option<Pair>,
     /// The limit of what this box sends over the link, and the shares of it.
     share: Option<Share>,
+    /// The listeners of connections that pass unread. Each but the one behind the hops of `share` has a cluster of its name.
+    bytes_listeners: Vec<BytesListener>,
     /// The name of this box for Envoy.
     node_id: String,
     /// The token of this box in `CDN-Loop`, by which it recognises a request that comes back. It survives restarts and
@@ -309,13 +313,15 @@ impl View {
         let filters = filters::positions(settings, derived, artifacts)?;
         let bundles = filters.get("bundling").is_some_and(Option::is_some);
         let calls = settings.fetches() || bundles;
+        let share = Share::of(settings, derived, artifacts);
         Ok(Self {
             root: artifacts.root.display().to_string(),
             state: artifacts.state.display().to_string(),
             role: settings.role.as_str(),
             reaches_origins: settings.role.reaches_origins(),
             pair: Pair::new(settings, derived, artifacts),
-            share: Share::of(settings, derived, artifacts),
+            bytes_listeners: BytesListener::all(settings, share.as_ref()),
+            share,
             node_id: node_id(settings, artifacts).to_owned(),
             cdn_id: cdn_id(settings, artifacts),
             admin: artifacts.admin.display().to_string(),

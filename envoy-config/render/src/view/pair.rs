@@ -28,11 +28,6 @@ pub(crate) struct Pair {
     bytes_chains: [(&'static str, &'static str); 2],
     /// The protocols that a remote offers for clients' bytes, the preferred one first.
     alpn_warm: String,
-    /// The internal listeners of clients' bytes: the name, whether the end of a server comes later, and whether the remote may
-    /// name its client.
-    bytes_listeners: &'static [(&'static str, bool, bool)],
-    /// The clusters of these listeners, and of the hop `share` at a ground.
-    bytes_clusters: Vec<&'static str>,
     handshake_mark: &'static str,
     /// The certificate of this box. It is a separate secret, so that its renewal affects no connection.
     pub(crate) certificate: Certificate,
@@ -174,8 +169,6 @@ impl Pair {
             } else {
                 ALPN_BYTES.to_owned()
             },
-            bytes_listeners: bytes_listeners(settings, derived),
-            bytes_clusters: bytes_clusters(settings, derived),
             handshake_mark: Mark::Handshake.word(),
             certificate: Certificate::of_pair(identity, artifacts),
             authority: PeerTrust::new(identity, pinned, artifacts),
@@ -198,26 +191,6 @@ impl Pair {
             }
         }
     }
-}
-
-/// Returns the internal listeners of clients' bytes. A remote has one while it goes to origins itself.
-fn bytes_listeners(settings: &Settings, derived: &Derived) -> &'static [(&'static str, bool, bool)] {
-    match &settings.role {
-        Role::Remote(_) if derived.neighbours.sent_by(&settings.role).is_some() => &[("bytes", false, true)],
-        Role::Remote(_) | Role::Edge => &[("bytes", false, false)],
-        Role::Ground(_) => &[
-            ("bytes", false, false),
-            ("bytes_late", true, false),
-            ("introduced", false, true),
-            ("introduced_late", true, true),
-        ],
-    }
-}
-
-fn bytes_clusters(settings: &Settings, derived: &Derived) -> Vec<&'static str> {
-    let listeners = bytes_listeners(settings, derived).iter().map(|(name, ..)| *name);
-    let shares = matches!(settings.role, Role::Ground(_)) && derived.neighbours.sent_by(&settings.role).is_some();
-    listeners.chain(if shares { ["share", "share_late"].as_slice() } else { &[] }.iter().copied()).collect()
 }
 
 impl RemoteEnd {

@@ -77,10 +77,15 @@ pub(super) struct Share {
     remote_passed: String,
     /// The clusters that pass it on.
     remote_passed_by: [&'static str; 3],
+    /// The hops of a ground in which connections take their share: streams of HTTP/1. Native filters have one for connections
+    /// that cross the link as such. Those that are streams of the pipe take their share there.
+    hops: &'static [&'static str],
+    /// The Unix socket of connections that take their share as streams of the pipe. None: they take it in a hop.
+    pub(super) streams_socket: Option<String>,
     /// The Unix socket of the question whether the ground reads the names.
     names_socket: String,
-    /// The Unix socket between the hop of a ground that shares the link and the hops behind it.
-    socket: String,
+    /// The Unix socket between the hops of a ground that share the link and those behind them.
+    pub(super) socket: String,
 }
 
 /// Clients, and the weight of each in tenths.
@@ -160,6 +165,8 @@ impl Share {
             Role::Ground(ground) => ground.remotes.as_slice(),
             Role::Remote(_) | Role::Edge => &[],
         };
+        let is_native = artifacts.native.is_some();
+        let socket = |name: &str| artifacts.admin.with_file_name(name).display().to_string();
         Some(Self {
             limit: if matches!(settings.role, Role::Remote(_)) { "request_limit" } else { "response_limit" },
             kib_per_second: limit.kib_per_second,
@@ -177,7 +184,7 @@ impl Share {
             weighed: weighed(&Weights::of(&settings.clients, &artifacts.weighing.slow)),
             usual: USUAL,
             // With native filters, the filter link-share has one file for all places.
-            in_files: artifacts.native.is_none() && (!remotes.is_empty() || !settings.clients.is_empty()),
+            in_files: !is_native && (!remotes.is_empty() || !settings.clients.is_empty()),
             weights_path: Weights::PATH,
             weights_mark: artifacts.marks_pages.then_some(Mark::Weights.word()),
             remote: REMOTE_IN_METADATA,
@@ -190,9 +197,11 @@ impl Share {
             remote_rule: format!(", rules: [ {{ tlv_type: {REMOTE_TLV}, on_tlv_present: {{ key: remote }} }} ]"),
             remote_passed: format!(", pass_through_tlvs: {{ match_type: INCLUDE, tlv_type: [{REMOTE_TLV}] }}"),
             remote_passed_by: ["introduced", "share", "share_late"],
+            hops: if is_native { &["share"] } else { &["share", "share_late"] },
+            streams_socket: is_native.then(|| socket("streams.sock")),
             bucket,
             names_socket: names_socket(&artifacts.admin).display().to_string(),
-            socket: artifacts.admin.with_file_name("shared.sock").display().to_string(),
+            socket: socket("shared.sock"),
         })
     }
 }

@@ -6,10 +6,10 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
-use link_share::{Config, Direction, Subscriber, Verdict};
+use link_share::{Config, Direction, Introduction, Subscriber, Verdict};
 
 use self::queue::{Place, Queue};
 use crate::abi::{self, Body, Map, Stream};
@@ -19,6 +19,8 @@ use crate::worker::{Event, Then};
 const CLIENT: &[u8] = b"x-longhaul-client";
 /// The names in the certificate of the other end, which the box itself has written.
 const REMOTE: &[u8] = b"x-longhaul-remote";
+/// A field of the other end's requests for connections that pass unread: their first bytes name the client.
+const NAMES: &[u8] = b"x-longhaul-names";
 
 /// The counters of payload, by verdict.
 const COUNTERS: [&str; 2] =
@@ -53,15 +55,29 @@ pub(crate) struct Shared {
     share: Arc<Share>,
     /// The stream's place in the order. None: nothing limits it, or its headers have not come.
     place: OnceCell<Place>,
+    /// The first bytes of a connection whose client they name, and the index of its link.
+    introduction: RefCell<Option<(Introduction, usize)>>,
     /// True while Envoy holds pieces.
     holds: Cell<bool>,
+    /// How many buffers between the filter and the link are full, at a ground.
+    full: Cell<u32>,
+    /// True if the buffer of pieces that Envoy holds is full. Envoy tells of it in the same words as of those behind the filter.
+    is_own_full: Cell<bool>,
     /// The bytes of the request that have passed.
     passed: Cell<u64>,
 }
 
 impl Shared {
     pub(crate) fn new(share: Arc<Share>) -> Self {
-        Self { share, place: OnceCell::new(), holds: Cell::default(), passed: Cell::default() }
+        Self {
+            share,
+            place: OnceCell::new(),
+            introduction: RefCell::default(),
+            holds: Cell::default(),
+            full: Cell::default(),
+            is_own_full: Cell::default(),
+            passed: Cell::default(),
+        }
     }
 
     /// Handles a hook that filters have, too.
@@ -79,16 +95,71 @@ impl Shared {
     fn arrive(&self, stream: Stream) {
         let remote = stream.header(Map::Request, REMOTE).unwrap_or_default();
         let Some(index) = self.share.config.link(&String::from_utf8_lossy(&remote)) else { return };
-        let (Some(link), Some(queue)) = (self.share.config.links.get(index), self.share.queues.get(index)) else {
+        let client = stream.header(Map::Request, CLIENT);
+        if client.is_none() && stream.header(Map::Request, NAMES).is_some() {
+            self.introduction.replace(Some((Introduction::default(), index)));
+        } else {
+            self.take_place(index, Subscriber::of(&client.unwrap_or_default()));
+        }
+    }
+
+    /// Takes the place of a client in the order of a link.
+    fn take_place(&self, index: usize, client: Subscriber) {
+        if let Some(queue) = self.share.queues.get(index) {
+            let place = self.place.get_or_init(|| queue.open(client));
+            if self.full.get() > 0 {
+                place.hold_up();
+            }
+        }
+    }
+
+    /// Reads a piece of the client's bytes, whose first ones may name it.
+    fn be_introduced(&self, stream: Stream) {
+        let mut pending = self.introduction.borrow_mut();
+        let Some((introduction, index)) = pending.as_mut() else { return };
+        let mut bytes = Vec::new();
+        stream.read_body(Body::RequestReceived, &mut bytes);
+        if let Some(client) = introduction.hear(&bytes) {
+            self.take_place(*index, client);
+            *pending = None;
+        }
+    }
+
+    /// A buffer on the way of the response is full.
+    pub(crate) fn hold_up(&self, stream: Stream) {
+        if self.share.config.direction != Direction::Response {
             return;
-        };
-        let client = Subscriber::of(&stream.header(Map::Request, CLIENT).unwrap_or_default());
-        self.place.get_or_init(|| queue.open(client, link.tenths(client)));
+        }
+        // The first such call with more than the limit is about what the filter itself holds.
+        if held(stream) > stream.buffer_limit() && !self.is_own_full.replace(true) {
+            return;
+        }
+        self.full.set(self.full.get().saturating_add(1));
+        if let Some(place) = self.place.get() {
+            place.hold_up();
+        }
+    }
+
+    /// A buffer on the way of the response has room again: half of its limit.
+    pub(crate) fn release(&self, stream: Stream) {
+        if held(stream) <= stream.buffer_limit() / 2 && self.is_own_full.replace(false) {
+            return;
+        }
+        let full = self.full.get();
+        self.full.set(full.saturating_sub(1));
+        if full == 1
+            && let Some(place) = self.place.get()
+        {
+            place.release();
+        }
     }
 
     /// A piece of one half of the stream has arrived. One that waits is in Envoy's buffer, and Envoy reads no more from the
     /// sender once that is full.
     pub(crate) fn piece(&self, stream: Stream, half: Direction) -> Then {
+        if half == Direction::Request {
+            self.be_introduced(stream);
+        }
         let (Some(place), true) = (self.place.get(), half == self.share.config.direction) else {
             return Then::PassOn;
         };
@@ -153,4 +224,9 @@ impl Shared {
             }
         }
     }
+}
+
+/// Returns the bytes of a response that Envoy holds.
+fn held(stream: Stream) -> u64 {
+    u64::try_from(stream.body_size(Body::Held)).unwrap_or(u64::MAX)
 }

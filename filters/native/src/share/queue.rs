@@ -23,6 +23,8 @@ pub(crate) struct Queue {
 #[derive(Debug)]
 struct Inside {
     link: Link,
+    /// The configuration in force. A stream of the pipe may be older than its client, and than the client's weight.
+    config: LinkConfig,
     /// The bells of streams that have waited.
     bells: HashMap<StreamId, StreamBell>,
 }
@@ -69,21 +71,26 @@ impl Queue {
             queues().start();
         }
         let queue = by_name.entry(config.name.clone()).or_insert_with(|| {
-            let inside = Inside { link: Link::new(config.bytes_per_second, now()), bells: HashMap::new() };
+            let link = Link::new(config.bytes_per_second, now());
+            let inside = Inside { link, config: config.clone(), bells: HashMap::new() };
             Arc::new(Self { inside: Mutex::new(inside) })
         });
         let mut inside = lock(&queue.inside);
         inside.link.set_rate(config.bytes_per_second, now());
         inside.link.weigh(|client| config.tenths(client));
+        inside.config.clone_from(config);
         drop(inside);
         // Streams may wait for less long now.
         queues().wake();
         Arc::clone(queue)
     }
 
-    /// Adds a stream of a client with a weight in tenths of the usual one.
-    pub(crate) fn open(self: &Arc<Self>, client: Subscriber, tenths: u32) -> Place {
-        let id = lock(&self.inside).link.open(client, tenths, now());
+    /// Adds a stream of a client.
+    pub(crate) fn open(self: &Arc<Self>, client: Subscriber) -> Place {
+        let mut inside = lock(&self.inside);
+        let tenths = inside.config.tenths(client);
+        let id = inside.link.open(client, tenths, now());
+        drop(inside);
         Place { queue: Arc::clone(self), id }
     }
 
@@ -108,6 +115,17 @@ impl Place {
     /// Returns the bytes that the stream may hold while it waits. None: what its buffer takes.
     pub(crate) fn most_held(&self) -> Option<u64> {
         lock(&self.queue.inside).link.most_held(self.id)
+    }
+
+    /// The connection of the stream takes no more bytes.
+    pub(crate) fn hold_up(&self) {
+        lock(&self.queue.inside).link.hold_up(self.id);
+    }
+
+    /// The connection of the stream takes bytes again.
+    pub(crate) fn release(&self) {
+        lock(&self.queue.inside).link.release(self.id);
+        queues().wake();
     }
 
     /// Offers a piece of `bytes`. `bell` makes the bell of the stream, if it has none yet.

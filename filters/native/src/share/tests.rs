@@ -83,6 +83,73 @@ fn a_download_that_waits_holds_as_much_as_one_turn_may_send() {
 }
 
 #[test]
+fn a_full_connection_holds_up_a_stream_and_its_own_buffer_does_not() {
+    let share = share("response", "full");
+    let shared = open(&share, "full");
+    let hold = |bytes: usize| fake(|fake| fake.held = vec![0; bytes]);
+    let limit = usize::try_from(BUFFER_LIMIT).unwrap();
+    assert_eq!(piece(&shared, 100_000), Then::PassOn);
+    assert_eq!(piece(&shared, limit + 1), Then::Wait);
+    // Envoy tells of what it holds for the filter, and the turn comes all the same.
+    hold(limit + 1);
+    shared.hold_up(stream());
+    wait_for_turn();
+    hold(0);
+    shared.release(stream());
+    shared.turn(stream());
+    // The connection is full, twice: the stream's own window, and the buffer of all streams.
+    shared.hold_up(stream());
+    shared.hold_up(stream());
+    assert_eq!(piece(&shared, 1), Then::Wait, "though the link is idle");
+    shared.release(stream());
+    let bell = fake(|fake| fake.bell);
+    thread::sleep(Duration::from_millis(100));
+    let others = open(&share, "full");
+    assert_eq!(piece(&others, 1), Then::PassOn, "nobody else waits");
+    assert_eq!(fake(|fake| fake.calls.clone()), Vec::<String>::new());
+    shared.release(stream());
+    let start = Instant::now();
+    while !has_rung(bell) && start.elapsed() < Duration::from_secs(10) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    shared.turn(stream());
+    assert_eq!(fake(|fake| fake.calls.clone()), ["resume response"]);
+}
+
+#[test]
+fn a_full_client_holds_up_no_request() {
+    let share = share("request", "both ways");
+    let shared = open(&share, "both ways");
+    shared.hold_up(stream());
+    fake(|fake| fake.received = vec![0; 9]);
+    assert_eq!(shared.piece(stream(), Direction::Request), Then::PassOn);
+    assert_eq!(shared.piece(stream(), Direction::Request), Then::PassOn);
+}
+
+#[test]
+fn the_first_bytes_of_a_connection_name_its_client() {
+    let share = share("response", "named");
+    let introduced = |header: &[u8]| {
+        let field = |name: &str, value: &str| (name.into(), value.into());
+        fake(|fake| {
+            fake.maps[0] = vec![field("x-longhaul-names", "client"), field("x-longhaul-remote", "named")];
+            fake.received = header.to_vec();
+        });
+        let shared = Shared::new(Arc::clone(&share));
+        assert_eq!(shared.hear(stream(), &Event::RequestHeaders(false)), Then::PassOn);
+        assert_eq!(shared.piece(stream(), Direction::Request), Then::PassOn, "requests do not wait");
+        shared
+    };
+    let header = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\x02\x07\xcb\0\x71\x01\x10\0\x01\xbb";
+    let silent = introduced(&header[..20]);
+    assert_eq!((piece(&silent, 900_000), piece(&silent, 900_000)), (Then::PassOn, Then::PassOn), "of nobody yet");
+    fake(|fake| fake.received = header[20..].to_vec());
+    assert_eq!(silent.piece(stream(), Direction::Request), Then::PassOn);
+    assert_eq!((piece(&silent, 100_000), piece(&silent, 1)), (Then::PassOn, Then::Wait));
+    wait_for_turn();
+}
+
+#[test]
 fn only_the_half_that_crosses_the_link_waits() {
     let share = share("request", "uplink");
     let shared = open(&share, "uplink");
