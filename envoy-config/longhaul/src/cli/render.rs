@@ -187,7 +187,7 @@ fn for_control_plane(loaded: &Loaded, plane: Plane, arguments: &Arguments, out: 
 }
 
 fn write(out: &Path, tree: &RenderedTree) -> Outcome {
-    match write_tree(out, tree, None) {
+    match write_tree(out, tree) {
         Ok(written) if written.changed.is_empty() => print(&format!("{}: nothing changed\n", out.display())),
         Ok(written) => print(&format!("{}: wrote {}\n", out.display(), written.changed.join(", "))),
         Err(error) => fail(&error.to_string()),

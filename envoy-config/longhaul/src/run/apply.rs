@@ -129,8 +129,7 @@ impl Run {
         let why = "Envoy died three times within ten minutes with native filters; the next start tries them again";
         self.machine.native.barred = Some(why.to_owned());
         let outcome = self.next_generation().and_then(|(next, cache)| {
-            write_tree(&self.machine.root, &next.tree, Some(&self.generation.tree))
-                .map_err(|error| error.to_string())?;
+            write_tree(&self.machine.root, &next.tree).map_err(|error| error.to_string())?;
             (self.generation, self.cache) = (next, cache);
             Ok(())
         });
@@ -248,8 +247,8 @@ impl Parts for LiveParts<'_> {
         self.envoy.judge(bootstrap)
     }
 
-    fn write(&mut self, tree: &RenderedTree, earlier: Option<&RenderedTree>) -> Result<Written, String> {
-        write_tree(self.root, tree, earlier).map_err(|error| error.to_string())
+    fn write(&mut self, tree: &RenderedTree) -> Result<Written, String> {
+        write_tree(self.root, tree).map_err(|error| error.to_string())
     }
 
     fn counters(&mut self) -> Option<XdsCounters> {

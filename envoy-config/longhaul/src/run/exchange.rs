@@ -42,7 +42,7 @@ pub(super) trait Parts: Clock {
     fn judge(&mut self, bootstrap: &str) -> Result<(), String>;
 
     /// Writes a tree, as [`super::write_tree`] does.
-    fn write(&mut self, tree: &RenderedTree, earlier: Option<&RenderedTree>) -> Result<Written, String>;
+    fn write(&mut self, tree: &RenderedTree) -> Result<Written, String>;
 
     /// Reads Envoy's counters. None if it does not respond.
     fn counters(&mut self) -> Option<XdsCounters>;
@@ -168,10 +168,10 @@ fn exchange_files(parts: &mut impl Parts, change: Change<'_>) -> Result<Written,
     let Change { present, next, .. } = change;
     let mut watch = Watch::default();
     let both = next.with_clusters_of(present);
-    let mut written = watch.write(parts, &present.with_clusters_as(&both), None, false)?;
-    let rest = watch.write(parts, &both, None, are_renewed(present, next))?;
+    let mut written = watch.write(parts, &present.with_clusters_as(&both), false)?;
+    let rest = watch.write(parts, &both, are_renewed(present, next))?;
     written.changed.extend(rest.changed);
-    watch.write(parts, next, Some(present), false)?;
+    watch.write(parts, next, false)?;
     Ok(written)
 }
 
@@ -179,8 +179,8 @@ fn put_back(parts: &mut impl Parts, change: Change<'_>) -> Result<(), String> {
     let Change { present, next, .. } = change;
     let mut watch = Watch::default();
     // Envoy has had these files. A late refusal is that of the new ones.
-    watch.write(parts, &present.with_clusters_of(next), None, false).or_else(of_run)?;
-    parts.write(present, Some(next))?;
+    watch.write(parts, &present.with_clusters_of(next), false).or_else(of_run)?;
+    parts.write(present)?;
     parts.await_names(Side::Present);
     if change.has_other_names() {
         parts.reload_names();
@@ -202,15 +202,9 @@ struct Watch {
 
 impl Watch {
     /// Writes a tree, and waits until Envoy has read it. The certificates may be `renewed`.
-    fn write(
-        &mut self,
-        parts: &mut impl Parts,
-        tree: &RenderedTree,
-        earlier: Option<&RenderedTree>,
-        renewed: bool,
-    ) -> Result<Written, Refused> {
+    fn write(&mut self, parts: &mut impl Parts, tree: &RenderedTree, renewed: bool) -> Result<Written, Refused> {
         let before = self.counters(parts);
-        let written = parts.write(tree, earlier)?;
+        let written = parts.write(tree)?;
         let expected = written.changed.iter().filter(|path| envoy::is_watched(path)).count();
         let expected = Expected { files: u64::try_from(expected).unwrap_or(u64::MAX), renewed };
         if parts.is_asked_to_stop() {

@@ -54,7 +54,7 @@ use super::side_program::{IMAGES, OBJECTS, SideProgram};
 use super::silence_watch;
 use super::state::{StateFolder, hide_new_files, spare_folder};
 use super::status_page::StatusServer;
-use super::tree::write_tree;
+use super::tree::{remove_former, write_tree};
 use super::watch_thread::Watch;
 use super::watches;
 
@@ -116,7 +116,8 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
     machine.access_log.report(None);
     let generation = Generation::of(loaded, &machine)?;
     generation.say_engine();
-    write_tree(&machine.root, &generation.tree, None)?;
+    write_tree(&machine.root, &generation.tree)?;
+    remove_former(&machine.root, &generation.tree);
     say_shortages(&generation, &machine, [images.is_some(), objects.is_some()]);
     let publisher = Publisher::new(&state.path);
     let heard = Heard::default();
@@ -346,7 +347,7 @@ impl Run {
             Err(error) => return say(Level::Error, &format!("weights of clients are not applied: {error}")),
         };
         // Without room on the disk, the next round tries again.
-        if write_tree(&self.machine.root, &tree, None).is_ok() {
+        if write_tree(&self.machine.root, &tree).is_ok() {
             self.generation.tree = tree;
             self.machine.weighing = next;
         }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_render::RenderedTree;
 
+use super::envoy;
 use crate::replaced_file;
 
 /// The result of writing.
@@ -39,9 +40,6 @@ pub(super) trait Disk {
 
     /// Replaces a file as a whole, and makes its folder.
     fn replace(&mut self, path: &Path, bytes: &[u8]) -> Result<(), WriteError>;
-
-    /// Removes a file.
-    fn remove(&mut self, path: &Path) -> io::Result<()>;
 }
 
 /// The disk of this machine.
@@ -61,30 +59,16 @@ impl Disk for MachineDisk {
         make_folder(path.parent().unwrap_or(Path::new("/")))?;
         replaced_file::replace(path, bytes, 0o644).map_err(|error| WriteError { path: path.to_owned(), error })
     }
-
-    fn remove(&mut self, path: &Path) -> io::Result<()> {
-        fs::remove_file(path)
-    }
 }
 
 /// Writes `tree` below `root` on the disk of this machine, as [`write_tree_to`] does.
-pub(crate) fn write_tree(
-    root: &Path,
-    tree: &RenderedTree,
-    earlier: Option<&RenderedTree>,
-) -> Result<Written, WriteError> {
+pub(crate) fn write_tree(root: &Path, tree: &RenderedTree) -> Result<Written, WriteError> {
     make_folder(root)?;
-    write_tree_to(&mut MachineDisk, root, tree, earlier)
+    write_tree_to(&mut MachineDisk, root, tree)
 }
 
-/// Writes `tree` below `root` in the order that a running Envoy needs. At the end, removes files of `earlier` that are
-/// not in `tree`. Leaves all other files in the folder alone.
-pub(super) fn write_tree_to(
-    disk: &mut impl Disk,
-    root: &Path,
-    tree: &RenderedTree,
-    earlier: Option<&RenderedTree>,
-) -> Result<Written, WriteError> {
+/// Writes `tree` below `root` in the order that a running Envoy needs. Leaves all other files in the folder alone.
+pub(super) fn write_tree_to(disk: &mut impl Disk, root: &Path, tree: &RenderedTree) -> Result<Written, WriteError> {
     let mut written = Written::default();
     for module in &tree.modules {
         let to = root.join(&module.to);
@@ -103,28 +87,22 @@ pub(super) fn write_tree_to(
         disk.replace(&to, text.as_bytes())?;
         written.changed.push(path.to_owned());
     }
-    if let Some(earlier) = earlier {
-        remove_leftovers(disk, root, tree, earlier)?;
-    }
     Ok(written)
 }
 
-/// Removes files that only `earlier` has. Old modules stay: open streams may use them, and a rollback needs them.
-fn remove_leftovers(
-    disk: &mut impl Disk,
-    root: &Path,
-    tree: &RenderedTree,
-    earlier: &RenderedTree,
-) -> Result<(), WriteError> {
-    let kept: BTreeSet<&String> = tree.files.keys().collect();
-    for path in earlier.files.keys().filter(|path| !kept.contains(path)) {
-        let path = root.join(path);
-        match disk.remove(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(WriteError { path, error }),
-            _ => {}
+/// Removes the files of former trees from the folders in which Envoy watches, before Envoy starts. While one runs, they
+/// stay: its listeners that drain read them, and a file that is gone would count as a refusal of the next change.
+pub(super) fn remove_former(root: &Path, tree: &RenderedTree) {
+    let folders: BTreeSet<&Path> = tree.files.keys().filter_map(|path| Path::new(path).parent()).collect();
+    for folder in folders.into_iter().filter(|folder| !folder.as_os_str().is_empty()) {
+        for entry in fs::read_dir(root.join(folder)).into_iter().flatten().flatten() {
+            let path = folder.join(entry.file_name());
+            if path.to_str().is_some_and(|path| envoy::is_watched(path) && !tree.files.contains_key(path)) {
+                // Nobody reads a file that stays.
+                let _ = fs::remove_file(root.join(path));
+            }
         }
     }
-    Ok(())
 }
 
 pub(super) fn make_folder(path: &Path) -> Result<(), WriteError> {

@@ -6,7 +6,7 @@ use std::thread;
 
 use rustix::process::Signal;
 
-use crate::support::{Host, eventually, is_alive, signal_process};
+use crate::support::{Host, eventually, is_alive, signal_process, skip};
 
 #[test]
 fn a_changed_rewrite_level_takes_effect_and_back_again_without_a_new_process() {
@@ -286,6 +286,26 @@ fn an_overwritten_certificate_is_used_and_a_key_of_another_is_refused() {
     run.says("`tls.terminate[0].key` is not the key of its certificate");
     assert_ne!(in_use(), before, "the last good pair stays");
     assert!(host.page_is_rewritten());
+}
+
+/// Listeners that drain read the files of filters that only the former engine has.
+#[test]
+fn a_change_of_the_engine_is_no_obstacle_to_the_next_change() {
+    let Some(host) = Host::new() else { return };
+    let run = host.start();
+    let of_engine = host.path("state/rendered/ecds/filter-calls.yaml");
+    if !of_engine.is_file() {
+        return skip("the native module is not there");
+    }
+    host.change("cache:", "engine: wasm\ncache:");
+    run.says("longhaul.yaml changed: applied (");
+    host.change("level: safe", "level: off");
+    eventually("the page is left alone", || !host.page_is_rewritten());
+    assert!(!run.log().contains("refused"), "{}", run.log());
+    // The next start has no use for them.
+    drop(run);
+    let _run = host.start();
+    assert!(!of_engine.exists());
 }
 
 #[test]

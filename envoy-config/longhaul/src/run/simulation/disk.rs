@@ -49,8 +49,4 @@ impl Disk for SimDisk {
         self.renamed.push(path.display().to_string());
         Ok(())
     }
-
-    fn remove(&mut self, path: &Path) -> io::Result<()> {
-        self.files.remove(path).map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
 }

@@ -118,7 +118,7 @@ impl Machine {
 
     fn start(&mut self) {
         let tree = self.tree.clone();
-        let written = write_tree_to(&mut self.world.disk, Path::new(""), &tree, None);
+        let written = write_tree_to(&mut self.world.disk, Path::new(""), &tree);
         self.world.require(written.is_ok(), || Broken::NotInForce("the first files could not be written".to_owned()));
         let now = self.world.now;
         self.lineage.begin(now);
@@ -350,8 +350,8 @@ impl Parts for Machine {
         if is_refused { Err("no such field".to_owned()) } else { Ok(()) }
     }
 
-    fn write(&mut self, tree: &RenderedTree, earlier: Option<&RenderedTree>) -> Result<Written, String> {
-        let written = write_tree_to(&mut self.world.disk, Path::new(""), tree, earlier);
+    fn write(&mut self, tree: &RenderedTree) -> Result<Written, String> {
+        let written = write_tree_to(&mut self.world.disk, Path::new(""), tree);
         self.world.done.unwritten += u64::from(written.is_err());
         written.map_err(|error| error.to_string())
     }
