@@ -15,6 +15,8 @@ struct Rule {
     /// The queue that a link may have, in microseconds, and as a part of the round trip.
     least_queue_us: u64,
     round_trips_of_queue: u64,
+    /// The bytes that the pair itself may put there at once. On a slow uplink, they take longer than the above.
+    burst: u64,
     /// The number of readings in a row that must show a full link. One may be a burst.
     readings: u32,
     /// The limit after a fall, in percent of the rate that arrives. The rest drains the queue.
@@ -35,6 +37,7 @@ struct Rule {
 const RULE: Rule = Rule {
     least_queue_us: 100_000,
     round_trips_of_queue: 5,
+    burst: 16 * 1024,
     readings: 2,
     fall_percent: 80,
     drain: Duration::from_secs(8),
@@ -92,7 +95,7 @@ impl Carried {
         let busy = each.iter().filter(|(_, bytes)| *bytes > 0 && bytes.saturating_mul(RULE.part_of_all) >= all);
         let (mut queue_is_long, mut has_more) = (false, false);
         for (connection, _) in busy {
-            queue_is_long |= has_long_queue(connection);
+            queue_is_long |= self.has_long_queue(connection);
             has_more |= !connection.app_limited;
         }
         self.delivered = connections.iter().map(|one| (one.id, one.delivered)).collect();
@@ -112,6 +115,14 @@ impl Carried {
         u32::try_from(self.thousandths / 50 * 5).unwrap_or(100)
     }
 
+    /// Returns true if packets of the connection wait longer than a link that is not full explains.
+    fn has_long_queue(&self, connection: &Connection) -> bool {
+        let Some(least) = connection.min_rtt_us.map(u64::from) else { return false };
+        let queue = u64::from(connection.rtt_us).saturating_sub(least);
+        let burst_us = RULE.burst * 1_000_000 / self.limit;
+        queue > RULE.least_queue_us.max(least / RULE.round_trips_of_queue).max(burst_us)
+    }
+
     fn fall(&mut self) {
         let (_, highest) = std::mem::take(&mut self.full);
         let rate = highest.saturating_mul(1000 + HEADERS) / 1000;
@@ -120,13 +131,6 @@ impl Carried {
         self.held = (part(RULE.hold_percent).min(1000), self.at + RULE.hold);
         self.may_fall = self.at + RULE.drain;
     }
-}
-
-/// Returns true if packets of the connection wait longer than a link that is not full explains.
-fn has_long_queue(connection: &Connection) -> bool {
-    let Some(least) = connection.min_rtt_us.map(u64::from) else { return false };
-    let queue = u64::from(connection.rtt_us).saturating_sub(least);
-    queue > RULE.least_queue_us.max(least / RULE.round_trips_of_queue)
 }
 
 #[cfg(test)]
@@ -144,8 +148,8 @@ mod tests {
     }
 
     impl Bed {
-        fn new() -> Self {
-            let mut this = Self { carried: Carried::of(LIMIT), at: Duration::ZERO, delivered: 0 };
+        fn new(limit: u64) -> Self {
+            let mut this = Self { carried: Carried::of(limit), at: Duration::ZERO, delivered: 0 };
             assert_eq!(this.step(0, 0, true), 100);
             this
         }
@@ -174,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_link_that_carries_half_has_a_limit_below_that_and_gets_it_back_slowly() {
-        let mut bed = Bed::new();
+        let mut bed = Bed::new(LIMIT);
         assert_eq!(bed.step(115_000, 900, false), 100, "one reading may be a burst");
         // 115 KB of payload are 119 KB with headers, and four fifths of that are 40 % of the limit.
         assert_eq!(bed.step(115_000, 1300, false), 40);
@@ -189,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_pair_that_waits_for_its_own_limit_keeps_it() {
-        let mut bed = Bed::new();
+        let mut bed = Bed::new(LIMIT);
         // Another program fills the queue, and the pair sends little.
         for _ in 0..20 {
             assert_eq!(bed.step(20_000, 600, true), 100);
@@ -206,8 +210,17 @@ mod tests {
     }
 
     #[test]
+    fn a_turn_of_a_large_stream_is_not_the_queue_of_a_slow_uplink() {
+        let mut bed = Bed::new(51_700);
+        for _ in 0..20 {
+            assert_eq!(bed.step(45_000, 300, false), 100);
+        }
+        assert_eq!((bed.step(30_000, 400, false), bed.step(30_000, 400, false)), (100, 45));
+    }
+
+    #[test]
     fn a_link_that_carries_nothing_keeps_a_tenth() {
-        let mut bed = Bed::new();
+        let mut bed = Bed::new(LIMIT);
         bed.step(1000, 5000, false);
         assert_eq!(bed.step(1000, 9000, false), 10);
     }
