@@ -5,6 +5,9 @@ use serde::Serialize;
 
 use super::share::Share;
 
+/// The listener behind the hops that share the link.
+const SHARED: &str = "shared";
+
 /// A listener within this box for clients' bytes.
 #[derive(Debug, Serialize)]
 pub(super) struct BytesListener {
@@ -23,8 +26,14 @@ impl BytesListener {
     /// Returns the listeners of clients' bytes. A remote has one while it goes to origins itself.
     pub(super) fn all(settings: &Settings, share: Option<&Share>) -> Vec<Self> {
         let internal = |name, late, named| Self { name, socket: None, named, has_hop: named && share.is_some(), late };
-        let socket =
-            |name, named, path: &str| Self { name, socket: Some(path.to_owned()), named, has_hop: false, late: false };
+        // Behind `shared` is the hop that lets the end come later.
+        let socket = |name, path: &str| Self {
+            name,
+            socket: Some(path.to_owned()),
+            named: name != SHARED,
+            has_hop: false,
+            late: name != SHARED,
+        };
         match (&settings.role, share) {
             (Role::Remote(_) | Role::Edge, _) => {
                 vec![Self { has_hop: false, ..internal("bytes", false, share.is_some()) }]
@@ -37,10 +46,10 @@ impl BytesListener {
                     internal("introduced", false, true),
                     of_streams.map_or_else(
                         || internal("introduced_late", true, true),
-                        |path| socket("introduced_late", true, path),
+                        |path| socket("introduced_late", path),
                     ),
                 ];
-                all.extend(share.map(|share| socket("shared", false, &share.socket)));
+                all.extend(share.map(|share| socket(SHARED, &share.socket)));
                 all
             }
         }
