@@ -26,7 +26,7 @@ impl BytesListener {
     /// Returns the listeners of clients' bytes. A remote has one while it goes to origins itself.
     pub(super) fn all(settings: &Settings, share: Option<&Share>) -> Vec<Self> {
         let internal = |name, late, named| Self { name, socket: None, named, has_hop: named && share.is_some(), late };
-        // Behind `shared` is the hop that lets the end come later.
+        // Where the end must come later, the hop in front of `shared` sees to it.
         let socket = |name, path: &str| Self {
             name,
             socket: Some(path.to_owned()),

@@ -75,8 +75,6 @@ pub(super) struct Share {
     /// Envoy's words to read that field, and to pass it on.
     remote_rule: String,
     remote_passed: String,
-    /// The clusters that pass it on.
-    remote_passed_by: [&'static str; 3],
     /// The hops of a ground in which connections take their share: streams of HTTP/1. Native filters have one for connections
     /// that cross the link as such. Those that are streams of the pipe take their share there.
     hops: &'static [&'static str],
@@ -196,7 +194,6 @@ impl Share {
             remote_tlv: REMOTE_TLV,
             remote_rule: format!(", rules: [ {{ tlv_type: {REMOTE_TLV}, on_tlv_present: {{ key: remote }} }} ]"),
             remote_passed: format!(", pass_through_tlvs: {{ match_type: INCLUDE, tlv_type: [{REMOTE_TLV}] }}"),
-            remote_passed_by: ["introduced", "share", "share_late"],
             hops: if is_native { &["share"] } else { &["share", "share_late"] },
             streams_socket: is_native.then(|| socket("streams.sock")),
             bucket,
