@@ -97,7 +97,7 @@ impl Row {
     /// | direct | one failed check is enough, because going direct for a while costs less than waiting |
     /// | one ground | a restart must not fail a request, and there is nowhere else to go |
     /// | several grounds | one lost check does not move all clients to a ground where nothing is known of them. One always stays |
-    fn of(remote: &Remote, link: &Link, intervals: &Intervals) -> Self {
+    fn of(remote: &Remote, link: &Link, intervals: &Intervals, user_timeout: Duration) -> Self {
         let (grounds, wait) = (count(remote.grounds.len().max(1)), remote.restart_wait);
         let soon = (intervals.check_before_a_switch, intervals.check_before_a_switch_reason);
         let seldom = (intervals.check, intervals.check_reason);
@@ -106,7 +106,7 @@ impl Row {
 
         let at_once = fixed(1, "going direct costs less than waiting");
         let lost = fixed(LEAST_FAILURES, "any link may lose one");
-        let down = for_a_restart(failures_in(wait, link));
+        let down = of_the_only_way(wait, user_timeout, link);
         let on_each_way = |ways| fixed(ATTEMPTS_ON_EACH * ways, "two on each way");
         let restarted = for_a_restart(retries_in(wait, link.rtt));
         let all = |ways| Ejection::among(ways, 100);
@@ -136,7 +136,7 @@ impl Ejection {
 impl Failover {
     /// `user_timeout` is the time for which TCP waits in an outage.
     pub(super) fn of(remote: &Remote, link: &Link, intervals: &Intervals, user_timeout: Duration) -> Self {
-        let Row { check, failures, retries, ejection } = Row::of(remote, link, intervals);
+        let Row { check, failures, retries, ejection } = Row::of(remote, link, intervals, user_timeout);
         let patience = remote.restart_wait.max(user_timeout);
         let connection_retries = Reasoned {
             value: retries_in(patience, link.rtt),
@@ -178,12 +178,24 @@ fn check_answer(link: &Link) -> (Duration, &'static str) {
     (time, "2 s + 4 x RTT + 64kib at the lower rate: a page that fills a slow link is no outage")
 }
 
-/// Returns the number of failed checks that fit into `restart_wait` while the ground refuses connections.
+/// Returns the number of failed checks in a row after which the only ground counts as down.
 ///
-/// If checks time out, there may be an outage of the link. Then they take three times as long or more.
-fn failures_in(restart_wait: Duration, link: &Link) -> u32 {
-    let each = check_again(link).0 + link.rtt;
-    u32::try_from(restart_wait.as_millis().div_ceil(each.as_millis())).unwrap_or(u32::MAX).max(LEAST_FAILURES)
+/// Envoy then gives up its connections, so new ones need a round trip for the check, and three more, once the link is back.
+/// There is no other way, so a silent ground stays in use for as long as TCP hopes for its connections. Clients wait, as they
+/// would without Longhaul. A ground that refuses connections stays in use for `restart_wait` at least.
+fn of_the_only_way(restart_wait: Duration, user_timeout: Duration, link: &Link) -> Reasoned<u32> {
+    let again = check_again(link).0;
+    let fits = |time: Duration, each: Duration| {
+        u32::try_from(time.as_millis().div_ceil(each.as_millis())).unwrap_or(u32::MAX).max(LEAST_FAILURES)
+    };
+    let refused = fits(restart_wait, again + link.rtt);
+    let silent = fits(user_timeout, again + check_answer(link).0);
+    let reason = if silent > refused {
+        format!("user_timeout {}: a link that is back finds the connections that it had", show_duration(user_timeout))
+    } else {
+        format!("`split.restart_wait` {}", show_duration(restart_wait))
+    };
+    Reasoned { value: refused.max(silent), reason }
 }
 
 /// Returns [`LEAST_RETRIES`] and as many more as fit into `restart_wait`, if each failed attempt takes a round trip.
@@ -238,7 +250,7 @@ mod tests {
             (check.time, failures.value, retries.value, ejection.after, ejection.most_percent, ejection.attempts)
         };
         let [seldom, soon] = [3_000, 2_200].map(Duration::from_millis);
-        assert_eq!(seen(1, WhenDown::Error), (seldom, 6, 16, 5, 100, None));
+        assert_eq!(seen(1, WhenDown::Error), (seldom, 11, 16, 5, 100, None));
         assert_eq!(seen(3, WhenDown::Error), (soon, 2, 16, 2, 66, Some(6)));
         assert_eq!(seen(1, WhenDown::Direct), (soon, 1, 4, 2, 100, Some(4)));
         assert_eq!(seen(3, WhenDown::Direct), (soon, 1, 8, 2, 100, Some(8)));
@@ -273,13 +285,21 @@ mod tests {
     }
 
     #[test]
-    fn a_ground_that_refuses_is_given_up_no_sooner_than_that_and_a_silent_one_later() {
-        let (rtt, wait) = (Duration::from_millis(600), Duration::from_secs(15));
+    fn the_only_ground_is_given_up_when_tcp_gives_up_and_no_sooner_than_a_restart_takes() {
+        let rtt = Duration::from_millis(600);
         let link = link(rtt, 20_000_000);
-        let failures = failures_in(wait, &link);
-        let [refused, silent] = [rtt, check_answer(&link).0].map(|each| (check_again(&link).0 + each) * failures);
-        assert!((wait..Duration::from_secs(18)).contains(&refused) && silent > refused * 2, "{refused:?}, {silent:?}");
-        assert_eq!(failures_in(Duration::ZERO, &link), LEAST_FAILURES);
+        let times = |wait: u64, timeout: u64| {
+            let down = of_the_only_way(Duration::from_secs(wait), Duration::from_secs(timeout), &link);
+            let [refused, silent] = [rtt, check_answer(&link).0].map(|each| (check_again(&link).0 + each) * down.value);
+            (refused.as_secs(), silent.as_secs(), down.reason)
+        };
+        let (refused, silent, reason) = times(15, 70);
+        assert!(refused >= 15 && (70..77).contains(&silent), "{refused}, {silent}");
+        assert!(reason.starts_with("user_timeout 70s"), "{reason}");
+        let (refused, silent, reason) = times(60, 70);
+        assert!((60..64).contains(&refused) && silent > 70, "{refused}, {silent}");
+        assert_eq!(reason, "`split.restart_wait` 1m");
+        assert_eq!(of_the_only_way(Duration::ZERO, Duration::ZERO, &link).value, LEAST_FAILURES);
     }
 
     #[test]
