@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from e2e.pair_bed import LAB, TODAY, PairBed, standing_pair
+from harness.host.waiting import wait_for
 from harness.lab.line import is_instant
 
 STEERED = [f"h{number}.example.org" for number in range(12)]
@@ -50,6 +52,27 @@ def test_the_names_of_a_page_are_answered_at_once_and_checked_without_a_connecti
     answer = bed.curl.get(f"http://{STEERED[0]}/x.bin")
     assert answer.status == 200, answer
     assert bed.opened() == 0
+
+
+def test_a_changed_link_is_no_problem_while_envoy_checks_the_ground_again(bed: PairBed) -> None:
+    remote, pipe = bed.pair.remote, '{envoy_cluster_name="pipe"}'
+    text, before = remote.config.read_text(), len(remote.output())
+    changed = re.sub(r'"rtt": "(\d+)ms"', lambda found: f'"rtt": "{int(found[1]) + 100}ms"', text)
+    assert changed != text
+
+    def is_used_again() -> bool:
+        metrics = remote.metrics()
+        is_changing = metrics["envoy_cluster_manager_warming_clusters{}"] > 0
+        return not is_changing and metrics[f"envoy_cluster_membership_healthy{pipe}"] > 0
+
+    try:
+        remote.config.write_text(changed)
+        wait_for("the change", lambda: "changed: applied" in remote.output()[before:], timeout_s=30, interval_s=0.2)
+        assert bed.curl.get(f"http://{STEERED[0]}/x.bin").status == 200
+        wait_for("the health check", is_used_again, timeout_s=60, interval_s=0.2)
+        assert "problem (" not in remote.output()[before:], remote.output()
+    finally:
+        remote.config.write_text(text)
 
 
 def test_connections_that_fill_the_link_do_not_make_the_ground_count_as_down(bed: PairBed) -> None:

@@ -10,6 +10,9 @@ use longhaul_observe::Endpoint;
 /// The time that a program on this machine has to accept a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// The page of Envoy's admin interface with the clusters in use.
+const CLUSTERS: &str = "/clusters?format=json";
+
 /// Returns true if `http://socket/ready` returns 200, as CoreDNS's `ready` plugin does.
 pub(super) fn is_ready(socket: SocketAddr) -> bool {
     Endpoint::Tcp(socket).page("/ready").is_ok()
@@ -43,24 +46,26 @@ pub(super) fn stats(admin: &Endpoint, filter: &str) -> Option<String> {
 /// Returns true if a remote's Envoy has a pipe to the ground. With `when_down: direct`, returns true if it uses the
 /// pipe. None if Envoy does not report it.
 pub(super) fn link_is_up(admin: &Endpoint, when_down: WhenDown) -> Option<bool> {
-    let gauge = match when_down {
-        WhenDown::Error => "upstream_cx_active",
-        WhenDown::Direct => "membership_healthy",
-    };
-    let text = stats(admin, &format!(r"^cluster\.pipe\.{gauge}$"))?;
-    let (_, value) = text.lines().find_map(|line| line.rsplit_once(": "))?;
-    Some(value.trim().parse::<u64>().ok()? > 0)
+    match when_down {
+        WhenDown::Error => {
+            let text = stats(admin, r"^cluster\.pipe\.upstream_cx_active$")?;
+            let (_, value) = text.lines().find_map(|line| line.rsplit_once(": "))?;
+            Some(value.trim().parse::<u64>().ok()? > 0)
+        }
+        // Envoy's gauge of healthy hosts is no source: after a change of the file, it is that of a cluster not yet in use.
+        WhenDown::Direct => Some(grounds(&admin.page(CLUSTERS).ok()?)?.iter().any(|host| !has_failed(host))),
+    }
 }
 
 /// Returns the number of the first ground that passes its health checks, in the order of `split.peer`. None if Envoy
 /// does not report one.
 pub(super) fn ground_in_use(admin: &Endpoint) -> Option<usize> {
-    first_healthy(&admin.page("/clusters?format=json").ok()?)
+    first_healthy(&admin.page(CLUSTERS).ok()?)
 }
 
 /// Returns true if the addresses of the grounds are known, and all of them failed their health checks.
 pub(super) fn no_ground_responds(admin: &Endpoint) -> bool {
-    admin.page("/clusters?format=json").is_ok_and(|clusters| all_failed(&clusters))
+    admin.page(CLUSTERS).is_ok_and(|clusters| all_failed(&clusters))
 }
 
 fn first_healthy(clusters: &str) -> Option<usize> {

@@ -8,8 +8,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
-use std::sync::mpsc::{RecvTimeoutError, Sender};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
 
 use longhaul_config::Settings;
 use longhaul_observe::report::ProblemRecord;
@@ -56,10 +56,8 @@ pub(super) fn watch(
             if state.map(Status::gather).is_some_and(|status| !watching.look(&status, &events)) {
                 break;
             }
-            match changes.recv_timeout(PAUSE) {
-                Ok(settings) => watching.costs.follow(&settings),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
+            if !watching.pause(&changes) {
+                break;
             }
         }
     })
@@ -77,6 +75,19 @@ struct Watching {
 }
 
 impl Watching {
+    /// Waits until the next look, and follows changes of the file. A change is no reason for an early look: two looks in
+    /// a row would record what the change itself causes for a moment. Returns false if the run has ended.
+    fn pause(&mut self, changes: &Receiver<Settings>) -> bool {
+        let next = Instant::now() + PAUSE;
+        loop {
+            match changes.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(settings) => self.costs.follow(&settings),
+                Err(RecvTimeoutError::Timeout) => return true,
+                Err(RecvTimeoutError::Disconnected) => return false,
+            }
+        }
+    }
+
     /// Looks at a state. Returns false if the run has ended.
     fn look(&mut self, status: &Status, events: &Sender<Event>) -> bool {
         let present = status.present();

@@ -78,7 +78,9 @@ impl PairStatus {
             "remote" => {
                 let pipe = cluster("upstream_cx_active", "pipe");
                 let warm = cluster("upstream_cx_active", "warm").saturating_sub(cluster("upstream_rq_active", "warm"));
-                let up = pipe > 0 && cluster("membership_healthy", "pipe") > 0;
+                // After a change of the file, requests use the former cluster until the new one passes a health check.
+                let is_changing = scrape.sum("envoy_cluster_manager_warming_clusters") > 0;
+                let up = pipe > 0 && (is_changing || cluster("membership_healthy", "pipe") > 0);
                 (up, pipe, Some(warm), ["flights", "answered"])
             }
             "ground" => (remotes() > 0, remotes(), None, ["pages", "objects"]),
@@ -129,6 +131,11 @@ longhaul_header_compression_packed_bytes_total{} 50
             "membership_healthy{envoy_cluster_name=\"pipe\"} 0",
         );
         assert!(!PairStatus::of("remote", &Scrape::parse(&away)).unwrap().up);
+        let changing = format!("{away}envoy_cluster_manager_warming_clusters{{}} 1\n");
+        assert!(PairStatus::of("remote", &Scrape::parse(&changing)).unwrap().up, "the former cluster serves");
+        let closed =
+            changing.replace("cx_active{envoy_cluster_name=\"pipe\"} 2", "cx_active{envoy_cluster_name=\"pipe\"} 0");
+        assert!(!PairStatus::of("remote", &Scrape::parse(&closed)).unwrap().up);
         assert!(PairStatus::of("edge", &Scrape::parse(REMOTE)).is_none());
     }
 
