@@ -350,16 +350,16 @@ def test_a_download_outlives_an_outage(warm: PairBed, seconds: int) -> None:
 @pytest.mark.long
 @pytest.mark.skipif(not RTO_MAX.exists(), reason="Linux before 6.15 bounds no wait before a retransmission")
 def test_after_an_outage_nobody_waits_for_the_doubled_timers_of_old_connections(warm: PairBed) -> None:
-    url = made_to_order(LAB, size=1000)
-    assert warm.curl.get(url).status == 200
+    assert warm.curl.get(made_to_order(LAB, size=1000)).status == 200
     assert warm.line.link
     warm.line.link.outage("40s drop")
     with ThreadPoolExecutor(8) as pool:
         # Their packets are lost, so the timers double.
-        meanwhile = [pool.submit(warm.curl.get, f"{url}&n={number}", timeout_s=90) for number in range(8)]
+        urls = [made_to_order(LAB, size=1001 + number) for number in range(8)]
+        meanwhile = [pool.submit(warm.curl.get, url, timeout_s=90) for url in urls]
         time.sleep(40)
         began = time.monotonic()
-        assert warm.curl.get(f"{url}&n=after", timeout_s=90).status == 200
+        assert warm.curl.get(made_to_order(LAB, size=999), timeout_s=90).status == 200
         # The bound of this link is 1 s. Without one, this took up to 27 s.
         assert time.monotonic() - began < 5
         assert [one.result().status for one in meanwhile] == [200] * 8
