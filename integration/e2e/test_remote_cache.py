@@ -292,4 +292,6 @@ def test_objects_are_there_while_the_link_is_down(tmp_path: Path) -> None:
         assert ship.get(lasting).body == b"for long"
         wait_for("the other one is stale", lambda: ship.get(path).get("age") not in (None, "0", "1"), timeout_s=60)
         assert ship.get(path).body == b"for all"
+        lacking = ship.get(shelf.put("/lacking.bin", b"never asked"))
+        assert (lacking.status, lacking.get("retry-after"), b"the link is down" in lacking.body) == (503, "5", True)
     shelf.origin.close()
