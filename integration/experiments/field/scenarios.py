@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from harness.lab import watches
 from harness.lab.ideal import ideal_ms
-from harness.lab.links import Link, link
+from harness.lab.links import CAPACITY, Link, link
 from harness.lab.neighbour_loads import AFTER_S, BEFORE_S, HEAD_START_S, PATIENCE_S
 from harness.lab.neighbours import FAIR_QUEUE, QUICK_START
 
@@ -29,6 +29,8 @@ FEWEST, MOST_AGAIN = 5, 2
 OUTAGES = 3
 """An outage takes a minute and a half, so a whole run has fewer of them."""
 CROWD_S, QUICK_CROWD_S = 150, 60
+CROWDED_BPS = 4_000_000
+"""Above this rate, three ways with fifteen users each take all of two cores, and their pages wait for the machine."""
 PAGE = "cnn"
 """The page of the experiments that is most like the one that is loaded here."""
 
@@ -137,6 +139,11 @@ def most_loads(scenario: Scenario, repeats: int) -> int:
     return once * MOST_AGAIN if repeats > 1 and scenario.measures is Measures.PAGE else once
 
 
+def is_side_by_side(scenario: Scenario, on: Link) -> bool:
+    """Returns true if the ways of a load run at the same time. A crowd on a fast link fills the machine by itself."""
+    return on.weight < CAPACITY and not (scenario.users and on.down_bps > CROWDED_BPS)
+
+
 def crowd_s(repeats: int) -> int:
     """Returns the time of a crowd."""
     return QUICK_CROWD_S if repeats == 1 else CROWD_S
@@ -156,7 +163,7 @@ def groups(repeats: int) -> list[Group]:
 
 
 def _expected_ms(scenario: Scenario, on: Link, repeats: int) -> float:
-    """Returns the time of a bed, whose ways run side by side."""
+    """Returns the time of a bed."""
     if scenario.measures is Measures.CROWD:
         each_ms = 1000.0 * (crowd_s(repeats) + PATIENCE_S / 4)
     elif scenario.measures is Measures.OUTAGE:
@@ -164,4 +171,5 @@ def _expected_ms(scenario: Scenario, on: Link, repeats: int) -> float:
     else:
         each_ms = SLOW_RATIO * 2 * ideal_ms(PAGE, on) * (1 + bool(scenario.streams))
         each_ms += 1000.0 * HEAD_START_S * bool(scenario.streams)
-    return BED_MS * (1 + len(scenario.ways)) + len(SCHEMES) * loads(scenario, repeats) * each_ms
+    turns = 1 if is_side_by_side(scenario, on) else len(scenario.ways)
+    return BED_MS * (1 + len(scenario.ways)) + len(SCHEMES) * loads(scenario, repeats) * turns * each_ms

@@ -1,7 +1,7 @@
 """One scenario on one link: directly and by a pair of the quick start, each with a link and servers of its own.
 
-The ways of a load run side by side where the links leave the machine idle, and in turns on a fast link. So the state of
-the machine is the same for all of them. Where the spread hides a verdict, more loads are made.
+The ways of a load run side by side where the links leave the machine idle, and in turns where they do not. So the state
+of the machine is the same for all of them. Where the spread hides a verdict, more loads are made.
 """
 
 from __future__ import annotations
@@ -14,11 +14,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.lab.links import CAPACITY
 from harness.lab.neighbour_loads import beside, crowd, outage, page
 from harness.lab.neighbours import NeighbourBed, side_by_side
 
-from ..field.scenarios import DIRECT, PAIR, SCENARIOS, Bulk, Measures, Scenario, crowd_s, loads, most_loads
+from ..field.scenarios import (
+    DIRECT,
+    PAIR,
+    SCENARIOS,
+    Bulk,
+    Measures,
+    Scenario,
+    crowd_s,
+    is_side_by_side,
+    loads,
+    most_loads,
+)
 from ..field.verdicts import Verdict, ratio
 from ..plan import Group
 
@@ -49,7 +59,7 @@ def field_bed(folder: Path, group: Group, seed: int) -> dict[str, Any]:
     stated, changes = scenario.stated(on), scenario.emulated(on)
     draw = random.Random(f"{seed} {group.bed}")
     found: dict[tuple[str, str], Loads] = {}
-    at_once = len(scenario.ways) if on.weight < CAPACITY else 1
+    at_once = len(scenario.ways) if is_side_by_side(scenario, on) else 1
     with (
         side_by_side(folder, *scenario.ways, profile=on.name, link=changes, stated=stated) as beds,
         ThreadPoolExecutor(at_once) as pool,

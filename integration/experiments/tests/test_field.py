@@ -18,6 +18,7 @@ from experiments.field.scenarios import (
     SCHEMES,
     Measures,
     groups,
+    is_side_by_side,
     loads,
     most_loads,
 )
@@ -59,6 +60,12 @@ def test_a_whole_run_has_five_loads_and_more_where_they_say_nothing() -> None:
             assert most_loads(one, 3) == 10
         else:
             assert loads(one, 3) == most_loads(one, 3)
+
+
+def test_ways_take_turns_where_they_would_fill_the_machine() -> None:
+    crowd, alone = SCENARIOS["users-15"], SCENARIOS["idle"]
+    assert [is_side_by_side(crowd, link(name)) for name in LINKS] == [True, False, False, False]
+    assert [is_side_by_side(alone, link(name)) for name in LINKS] == [True, True, True, False]
 
 
 def test_a_wrong_link_is_stated_and_not_emulated() -> None:
