@@ -180,7 +180,7 @@ fn check_answer(link: &Link) -> (Duration, &'static str) {
 
 /// Returns the number of failed checks in a row after which the only ground counts as down.
 ///
-/// Envoy then gives up its connections, so new ones need a round trip for the check, and three more, once the link is back.
+/// Envoy then gives up its connections. Once the link is back, a check takes three round trips, and a new pipe as many more.
 /// There is no other way, so a silent ground stays in use for as long as TCP hopes for its connections. Clients wait, as they
 /// would without Longhaul. A ground that refuses connections stays in use for `restart_wait` at least.
 fn of_the_only_way(restart_wait: Duration, user_timeout: Duration, link: &Link) -> Reasoned<u32> {
