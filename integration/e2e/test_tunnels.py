@@ -55,6 +55,28 @@ def test_a_download_whose_server_resets_behind_it_is_whole_and_tls_does_not_say_
     assert [(one["end"], one["told"]) for one in seen] == [("fin", False), ("fin", False), ("fin", None)][: len(seen)]
 
 
+def test_a_client_that_pauses_or_is_slower_than_the_link_gets_every_byte(bed: TunnelBed) -> None:
+    # The server ends while its bytes wait for the client. A stream of a pair ends some seconds later, and drops what
+    # waits then.
+    waits: list[dict[str, Any]] = [
+        wait | kind for wait in ({"pause": 8}, {"takes": 40_000}) for kind in ({}, {"tls": True})
+    ]
+    started = [bed.start(do="download", end="close", size=400_000, timeout=60, **wait) for wait in waits]
+    seen = [bed.finish(one) for one in started]
+    assert [(one.get("bytes"), one.get("right"), one.get("end")) for one in seen] == [(400_000, True, "fin")] * 4, seen
+
+
+@pytest.mark.long
+def test_a_client_of_an_edge_may_pause_for_longer_than_an_outage(
+    root_bed: None,  # noqa: ARG001 - order of set-up
+    folder: Path,
+) -> None:
+    with tunnel_bed(folder, "edge", "rural-lte") as bed:
+        # An end of a pair gives the other one up after 43 s on this link.
+        seen = bed.ask(do="download", end="close", tls=True, size=3_000_000, pause=55, timeout=120)
+    assert (seen["bytes"], seen["right"], seen["told"]) == (3_000_000, True, True), seen
+
+
 def test_a_server_that_speaks_first_is_heard_soon(bed: TunnelBed) -> None:
     # At a remote the clients are near. At an edge they are behind the link, and so is their first packet.
     def heard_s(port: int) -> float:

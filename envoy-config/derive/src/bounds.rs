@@ -22,6 +22,9 @@ const RESPONSE_FIELDS: u64 = 1000;
 const ROOM_KIB: u64 = 16;
 const ROOM_FIELDS: u64 = 32;
 
+/// The bytes of a server that a remote holds while its client stalls for some seconds.
+const UNREAD_BYTES: u64 = 1 << 20;
+
 /// The most of a header that a hop accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderBound {
@@ -44,6 +47,8 @@ pub struct Bounds {
     pub inner_response: HeaderBound,
     /// The bytes that a listener buffers.
     pub listener_buffer: Reasoned<u64>,
+    /// The bytes that a remote holds for a client whose connection passes unread.
+    pub unread_buffer: Reasoned<u64>,
     /// The window of a stream of HTTP/2, in bytes.
     pub stream_window: Reasoned<u64>,
     /// The window of a connection of HTTP/2, in bytes. At a remote it is that of the pipe.
@@ -82,6 +87,11 @@ impl Bounds {
                  started again"
                     .to_owned(),
             ),
+            unread_buffer: reasoned(
+                UNREAD_BYTES.max(buffer.value.0),
+                "1 MiB: what a slow client has not taken when its server ends. HTTP/2 drops what waits behind it"
+                    .to_owned(),
+            ),
             stream_window: reasoned(http2_window(stream.value.0), stream.comment()),
             connection_window: reasoned(http2_window(pipe.value.0), pipe.comment()),
             client_window: client_window(settings, stream, pipe),
@@ -105,6 +115,7 @@ impl Bounds {
         };
         let buffers = [
             ("buffer of a listener", &self.listener_buffer),
+            ("buffer of a client's unread bytes", &self.unread_buffer),
             ("window of a client's connection", &self.client_window),
             ("window of a QUIC stream", &self.quic_stream_window),
             ("window of a QUIC connection", &self.quic_connection_window),

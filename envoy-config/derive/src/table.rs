@@ -37,6 +37,8 @@ pub struct Derived {
     pub receive_buffer_max: Value<Bytes>,
     pub notsent_lowat: Value<Bytes>,
     pub user_timeout: Value<Duration>,
+    /// The same for a client of an edge.
+    pub client_timeout: Reasoned<Duration>,
     pub keepalive_idle: Value<Duration>,
     pub keepalive_interval: Value<Duration>,
     pub keepalive_probes: Value<u32>,
@@ -301,6 +303,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         send_buffer_max,
         receive_buffer_max,
         notsent_lowat,
+        client_timeout: client_timeout(&user_timeout, &client_idle_timeout),
         user_timeout,
         keepalive_idle,
         keepalive_interval,
@@ -548,6 +551,21 @@ fn clamp_count(value: u64, min: u32, max: u32) -> u32 {
 
 fn round_up_to_seconds(time: Duration) -> Duration {
     if time.subsec_nanos() == 0 { time } else { Duration::from_secs(time.as_secs() + 1) }
+}
+
+/// Returns the time after which a client's connection ends whose client acknowledges nothing, or takes nothing. TCP does not
+/// tell one from the other (tcp(7), `TCP_USER_TIMEOUT`), and a player whose buffer is full takes nothing for minutes.
+fn client_timeout(user_timeout: &Value<Duration>, idle: &Value<Duration>) -> Reasoned<Duration> {
+    match user_timeout.origin {
+        Origin::Overridden { .. } => Reasoned { value: user_timeout.value, reason: user_timeout.comment() },
+        Origin::Derived => Reasoned {
+            value: idle.value.max(user_timeout.value),
+            reason: format!(
+                "client_idle_timeout {}: a client that takes nothing, as a paused player, is not gone",
+                show_duration(idle.value)
+            ),
+        },
+    }
 }
 
 #[cfg(test)]

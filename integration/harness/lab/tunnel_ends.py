@@ -293,7 +293,12 @@ def serve_for_ever(options: argparse.Namespace) -> None:
 
 def connect(ask: dict[str, Any]) -> Plain:
     """The client's connection."""
-    sock = socket.create_connection((ask["address"], ask["port"]), timeout=ask.get("timeout", 120))
+    sock = socket.socket(socket.AF_INET6 if ":" in ask["address"] else socket.AF_INET)
+    if "pause" in ask or "takes" in ask:
+        # So the kernel holds little while the client does not read.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+    sock.settimeout(ask.get("timeout", 120))
+    sock.connect((ask["address"], ask["port"]))
     if not ask.get("tls"):
         return Plain(sock)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -318,6 +323,8 @@ def ask_download(channel: Plain, ask: dict[str, Any]) -> dict[str, Any]:
                 right = right and data[position : position + len(part)] == part
                 position += len(part)
             got += len(data)
+            # As a player does whose buffer is full, or a phone far from its access point.
+            time.sleep(ask.pop("pause", 0) + len(data) / ask.get("takes", 1e12))
     except Ended as ended:
         seen = {"bytes": got, "right": right, "end": ended.how, "told": getattr(channel, "told", None)}
         return seen | {"last_s": last_s}

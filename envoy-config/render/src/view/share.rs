@@ -82,6 +82,8 @@ pub(super) struct Share {
     pub(super) streams_socket: Option<String>,
     /// The Unix socket of the question whether the ground reads the names.
     names_socket: String,
+    /// The Unix socket of the listener `naming` of a remote.
+    naming_socket: String,
     /// The Unix socket between the hops of a ground that share the link and those behind them.
     pub(super) socket: String,
 }
@@ -198,6 +200,7 @@ impl Share {
             streams_socket: is_native.then(|| socket("streams.sock")),
             bucket,
             names_socket: names_socket(&artifacts.admin).display().to_string(),
+            naming_socket: socket("naming.sock"),
             socket: socket("shared.sock"),
         })
     }

@@ -46,6 +46,10 @@ pub(super) fn transport(d: &Derived) -> minijinja::Value {
         accepts_multipath => if let MultipathUse::Accepts(why) = d.multipath { Some(why) } else { None },
         opens_multipath => if let MultipathUse::Opens(why) = d.multipath { Some(why) } else { None },
         notsent_lowat => commented(&d.notsent_lowat, |bytes| bytes.0),
+        client_timeout_ms => Commented {
+            value: millis(d.client_timeout.value),
+            comment: d.client_timeout.reason.clone(),
+        },
         user_timeout_ms => commented(&d.user_timeout, |time| millis(*time)),
         keepalive_idle_s => commented(&d.keepalive_idle, |time| time.as_secs().max(1)),
         keepalive_interval_s => commented(&d.keepalive_interval, |time| time.as_secs().max(1)),
@@ -74,6 +78,7 @@ pub(super) fn transport(d: &Derived) -> minijinja::Value {
         concurrent_streams => commented(&d.concurrent_streams, |count| *count),
         connection_buffer => commented(&d.connection_buffer, |bytes| bytes.0),
         listener_buffer => bound(&bounds.listener_buffer),
+        unread_buffer => bound(&bounds.unread_buffer),
         upstream_connections => commented(&d.upstream_connections, |count| *count),
         // The most that a request of a client has: KiB of header, and fields.
         header_kib => bound(&bounds.request.kib),
