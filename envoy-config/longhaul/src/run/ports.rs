@@ -2,6 +2,7 @@
 //! programs with `SO_REUSEPORT` would share a port without an error.
 
 use std::fmt;
+use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
@@ -260,12 +261,23 @@ fn try_bind_ipv6(kind: SocketType, address: SocketAddr) -> io::Result<()> {
     Ok(())
 }
 
+/// The lowest port of [`free_loopback`]. Smaller numbers belong to well-known programs.
+const LOWEST_FREE: u16 = 10_000;
+
 /// Returns loopback ports for this process that are free for TCP and UDP. All differ, and none is in `wanted`, whose
 /// ports are free too until they are bound.
+///
+/// CoreDNS and Envoy bind them some time later. So they are ports that the kernel gives to no connection meanwhile, if it has
+/// such ports.
 pub(super) fn free_loopback<const N: usize>(wanted: &[ListenSocket]) -> io::Result<[SocketAddr; N]> {
+    let first = first_of_connections();
     let mut held = Vec::with_capacity(N);
     for _ in 0..16 * N {
-        let tcp = TcpListener::bind(("127.0.0.1", 0))?;
+        let port = if first > LOWEST_FREE { fastrand::u16(LOWEST_FREE..first) } else { 0 };
+        let tcp = match TcpListener::bind(("127.0.0.1", port)) {
+            Err(error) if is_taken(&error) => continue,
+            tcp => tcp?,
+        };
         let socket = tcp.local_addr()?;
         let udp = UdpSocket::bind(socket);
         if wanted.iter().all(|one| one.socket.port() != socket.port()) && udp.is_ok() {
@@ -277,6 +289,12 @@ pub(super) fn free_loopback<const N: usize>(wanted: &[ListenSocket]) -> io::Resu
     }
     let sockets: Vec<SocketAddr> = held.iter().map(|(socket, ..)| *socket).collect();
     sockets.try_into().map_err(|_| io::ErrorKind::AddrInUse.into())
+}
+
+/// Returns the first port that the kernel gives to connections that bind none. 0: unknown.
+fn first_of_connections() -> u16 {
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    range.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or_default()
 }
 
 impl PortError {
@@ -465,6 +483,9 @@ mod tests {
         let ours: [SocketAddr; 8] = free_loopback(&wanted).unwrap();
         assert!(!ours.iter().any(|socket| named(socket.port())), "{ours:?}");
         assert_eq!(ours.iter().collect::<std::collections::BTreeSet<_>>().len(), 8, "{ours:?}");
+        let first = first_of_connections();
+        let given = |socket: &SocketAddr| socket.port() >= first;
+        assert!(first <= LOWEST_FREE || !ours.iter().any(given), "the kernel gives some to connections: {ours:?}");
     }
 
     #[test]
