@@ -561,8 +561,9 @@ fn client_timeout(user_timeout: &Value<Duration>, idle: &Value<Duration>) -> Rea
         Origin::Derived => Reasoned {
             value: idle.value.max(user_timeout.value),
             reason: format!(
-                "client_idle_timeout {}: a client that takes nothing, as a paused player, is not gone",
-                show_duration(idle.value)
+                "the longer of client_idle_timeout {} and {}: a client that takes nothing, as a paused player, is not gone",
+                show_duration(idle.value),
+                show_duration(user_timeout.value)
             ),
         },
     }
