@@ -178,9 +178,9 @@ build-multipath: toolchain | $(DIST)
 	@$(STEP) "Building the library of Multipath TCP" "5 s" $(HOST_BUILD) -p multipath-sockets
 	@install -m 644 target/release/libmultipath_sockets.so $(DIST)/longhaul_multipath.so
 
-# The programs that `longhaul run` starts beside Envoy. The demo uses neither.
+# The programs that `longhaul run` starts beside Envoy. The demo has a cache, and no images that shrink.
 SIDE_PROGRAMS := longhaul-images longhaul-objects
-RUN_PROGRAMS := longhaul $(if $(CONFIG),$(SIDE_PROGRAMS))
+RUN_PROGRAMS := longhaul $(if $(CONFIG),$(SIDE_PROGRAMS),longhaul-objects)
 HOST_PROGRAMS := longhaul $(SIDE_PROGRAMS) longhaul-link
 
 .PHONY: build-longhaul
