@@ -32,8 +32,8 @@ pub enum Direction {
 pub struct LinkConfig {
     /// The name in the certificate of the other end. Empty at a box with one link, which has every stream.
     pub name: String,
-    /// Bytes a second, with the headers of all layers.
-    pub bytes_per_second: u64,
+    /// Bytes a second, with the headers of all layers. None: no limit, and streams wait only while their connection is full.
+    pub bytes_per_second: Option<u64>,
     /// Clients with a weight of their own.
     pub weights: Vec<WeightConfig>,
 }
@@ -63,7 +63,7 @@ impl Config {
     /// Reads JSON. Refuses unknown keys, and values that would hold streams for ever.
     pub fn from_json(json: &[u8]) -> Result<Self, Refused> {
         let config: Self = serde_json::from_slice(json)?;
-        if config.links.iter().any(|link| link.bytes_per_second == 0) {
+        if config.links.iter().any(|link| link.bytes_per_second == Some(0)) {
             return Err(Refused::Zero("bytes_per_second"));
         }
         if config.links.iter().flat_map(|link| &link.weights).any(|weight| weight.tenths == 0) {

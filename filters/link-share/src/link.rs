@@ -46,6 +46,8 @@ struct Stream {
     waits: Option<u64>,
     /// True while the connection of the stream takes no more bytes.
     is_held_up: bool,
+    /// True if the connection was full, and the stream has had no turn since.
+    takes_turn: bool,
 }
 
 impl Stream {
@@ -69,9 +71,9 @@ pub struct Link {
 }
 
 impl Link {
-    /// Returns an idle link of `bytes_per_second`. Times are those of any clock that does not step.
+    /// Returns an idle link of `bytes_per_second`, or without a limit. Times are those of any clock that does not step.
     #[must_use]
-    pub fn new(bytes_per_second: u64, now: Duration) -> Self {
+    pub fn new(bytes_per_second: Option<u64>, now: Duration) -> Self {
         Self {
             allowance: Allowance::new(bytes_per_second, now),
             streams: HashMap::new(),
@@ -83,7 +85,7 @@ impl Link {
     }
 
     /// Changes the rate.
-    pub fn set_rate(&mut self, bytes_per_second: u64, now: Duration) {
+    pub fn set_rate(&mut self, bytes_per_second: Option<u64>, now: Duration) {
         if bytes_per_second != self.allowance.rate() {
             self.allowance.set_rate(bytes_per_second, now);
         }
@@ -100,7 +102,9 @@ impl Link {
     pub fn open(&mut self, client: Subscriber, tenths: u32, now: Duration) -> StreamId {
         let id = StreamId(self.next_id);
         self.next_id += 1;
-        let stream = Stream { client, tenths: tenths.max(1), sent: 0, sent_at: now, waits: None, is_held_up: false };
+        let tenths = tenths.max(1);
+        let stream =
+            Stream { client, tenths, sent: 0, sent_at: now, waits: None, is_held_up: false, takes_turn: false };
         self.streams.insert(id, stream);
         self.accounts.entry(client).or_default().streams += 1;
         id
@@ -140,7 +144,7 @@ impl Link {
         if now.saturating_sub(stream.sent_at) >= PAUSE {
             stream.sent = 0;
         }
-        if bytes == 0 || (is_free && !stream.is_held_up) {
+        if bytes == 0 || (is_free && !stream.takes_turn) {
             self.charge(id, bytes, now);
             return Verdict::Pass;
         }
@@ -156,6 +160,9 @@ impl Link {
 
     /// The connection of a stream takes no more bytes. Bytes that had their turn would wait in the connection, where they are in
     /// nobody's order and the bytes of a page come behind those of a download. So the stream waits, and others have their turn.
+    ///
+    /// With room again, its next piece waits for a turn, too. The first stream that Envoy reads would fill the connection, and that
+    /// may be the same one each time.
     pub fn hold_up(&mut self, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         if stream.is_in_order()
@@ -164,7 +171,7 @@ impl Link {
             account.leave(id);
             self.waiting = self.waiting.saturating_sub(1);
         }
-        stream.is_held_up = true;
+        (stream.is_held_up, stream.takes_turn) = (true, true);
     }
 
     /// The connection of a stream takes bytes again. The stream has the first place among those of its client and its class.
@@ -192,6 +199,7 @@ impl Link {
         self.allowance.take(cost);
         stream.sent = stream.sent.saturating_add(bytes);
         stream.sent_at = now;
+        stream.takes_turn = stream.is_held_up;
         let Some(account) = self.accounts.get_mut(&stream.client) else { return };
         let start = account.served.max(self.virtual_time);
         account.served = start.saturating_add(u128::from(cost) * PARTS / u128::from(stream.tenths));
@@ -219,7 +227,7 @@ impl Link {
     #[must_use]
     pub fn most_held(&self, id: StreamId) -> Option<u64> {
         let is_bulk = self.streams.get(&id).is_some_and(|stream| stream.sent >= BULK);
-        is_bulk.then(|| self.allowance.in_time(TURN).max(LEAST_HELD))
+        is_bulk.then(|| self.allowance.in_time(TURN).map_or(LEAST_HELD, |bytes| bytes.max(LEAST_HELD)))
     }
 
     /// Returns the time from the last look until [`Self::turn`] has a stream. None: no stream waits for a turn.

@@ -22,7 +22,7 @@ struct Bed {
 
 impl Bed {
     fn new(bytes_per_second: u64, clients: usize) -> Self {
-        let link = Link::new(bytes_per_second, Duration::ZERO);
+        let link = Link::new(Some(bytes_per_second), Duration::ZERO);
         Self { link, now: Duration::ZERO, streams: HashMap::new(), sent: vec![0; clients] }
     }
 
@@ -101,6 +101,42 @@ proptest! {
         prop_assert!(bed.sent[0] < allowed + rate / 20 + 2 * 73_000, "{} of {allowed}", bed.sent[0]);
     }
 
+    /// Without a limit, streams wait while their connection is full, and then each has a turn before any has a second one. A page
+    /// is first.
+    #[test]
+    fn without_a_limit_the_streams_of_a_full_connection_take_turns(
+        pieces in prop::collection::vec(33_000_u64..70_000, 2..20),
+        rounds in 1_usize..5,
+    ) {
+        let (mut link, now) = (Link::new(None, Duration::ZERO), Duration::ZERO);
+        let client = Subscriber::of(b"192.0.2.1");
+        let ids: Vec<StreamId> = pieces.iter().map(|_| link.open(client, USUAL_TENTHS, now)).collect();
+        for (id, piece) in ids.iter().zip(&pieces) {
+            prop_assert_eq!(link.offer(*id, *piece, now), Verdict::Pass);
+        }
+        let page = link.open(client, USUAL_TENTHS, now);
+        for _ in 0..rounds {
+            for id in &ids {
+                link.hold_up(*id);
+            }
+            prop_assert_eq!(link.turn(now), None);
+            for id in &ids {
+                link.release(*id);
+            }
+            for (id, piece) in ids.iter().zip(&pieces) {
+                prop_assert_eq!(link.offer(*id, *piece, now), Verdict::Wait, "the first one would fill the connection");
+            }
+            prop_assert_eq!(link.offer(page, 1, now), Verdict::Wait);
+            let mut turns: Vec<StreamId> = std::iter::from_fn(|| link.turn(now)).collect();
+            prop_assert_eq!(turns.remove(0), page);
+            turns.sort_unstable();
+            prop_assert_eq!(&turns, &ids);
+            for (id, piece) in ids.iter().zip(&pieces) {
+                prop_assert_eq!(link.offer(*id, *piece, now), Verdict::Pass);
+            }
+        }
+    }
+
     /// A full connection costs its own streams their turns, and nobody else. With room again, all of them are served.
     #[test]
     fn a_full_connection_holds_up_its_own_streams_alone(
@@ -175,7 +211,7 @@ fn the_first_bytes_of_a_stream_go_before_downloads_of_the_same_client() {
 #[test]
 fn only_a_large_stream_holds_no_more_than_a_turn_of_the_link() {
     for (rate, held) in [(1_000_000, 50_000), (10_000, 16_384), (0, 16_384), (u64::MAX, u64::MAX / 20)] {
-        let mut link = Link::new(rate, Duration::ZERO);
+        let mut link = Link::new(Some(rate), Duration::ZERO);
         let stream = link.open(Subscriber::of(b"192.0.2.7"), USUAL_TENTHS, Duration::ZERO);
         link.pass(stream, 256 * 1024 - 1, Duration::ZERO);
         assert_eq!(link.most_held(stream), None);
@@ -242,7 +278,7 @@ fn a_lower_rate_holds_for_running_streams_at_once() {
     let mut bed = Bed::new(RATE, 1);
     bed.open(0, USUAL_TENTHS, 16_384);
     bed.run(SECOND * 10);
-    bed.link.set_rate(RATE / 2, bed.now);
+    bed.link.set_rate(Some(RATE / 2), bed.now);
     let before = bed.sent[0];
     bed.run(SECOND * 10);
     assert!((bed.sent[0] - before).abs_diff(RATE * 5) < 40_000, "{}", bed.sent[0] - before);

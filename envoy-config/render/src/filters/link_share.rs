@@ -19,14 +19,19 @@ pub(crate) const FILTER: Filter = Filter {
 
 fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
     let settings = context.settings;
-    let Some(limit) = context.derived.neighbours.sent_by(&settings.role) else { return Ok(None) };
+    let limit = context.derived.neighbours.sent_by(&settings.role);
     let percent = u64::from(context.weighing.carried_percent.unwrap_or(100));
     let link = |name: String, weights: Option<&Weights>| LinkConfig {
         name,
-        bytes_per_second: (limit.wire_bytes_per_second * percent / 100).max(1),
+        bytes_per_second: limit.map(|limit| (limit.wire_bytes_per_second * percent / 100).max(1)),
         weights: weights.map(weighed).unwrap_or_default(),
     };
     let config = match &settings.role {
+        // All remotes in one order: no rate is shared, and a stream waits for its own connection alone (D50).
+        Role::Ground(_) if limit.is_none() => {
+            Config { direction: Direction::Response, links: vec![link(String::new(), None)] }
+        }
+        Role::Remote(_) | Role::Edge if limit.is_none() => return Ok(None),
         Role::Ground(ground) => {
             let of_remote =
                 |remote: &PeerName| link(remote.to_string(), context.weighing.told.get(&remote.to_string()));
