@@ -34,6 +34,9 @@ pub struct HeaderBound {
     pub fields: u64,
 }
 
+/// The number of streams of a full pipe that Envoy reads from before it stops.
+const STREAMS_IN_TURN: u64 = 16;
+
 /// The bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bounds {
@@ -49,6 +52,8 @@ pub struct Bounds {
     pub listener_buffer: Reasoned<u64>,
     /// The bytes that a remote holds for a client whose connection passes unread.
     pub unread_buffer: Reasoned<u64>,
+    /// The bytes that wait for the pipe at a ground with wasm filters.
+    pub pipe_buffer: Reasoned<u64>,
     /// The window of a stream of HTTP/2, in bytes.
     pub stream_window: Reasoned<u64>,
     /// The window of a connection of HTTP/2, in bytes. At a remote it is that of the pipe.
@@ -92,6 +97,13 @@ impl Bounds {
                 "1 MiB: what a slow client has not taken when its server ends. HTTP/2 drops what waits behind it"
                     .to_owned(),
             ),
+            pipe_buffer: reasoned(
+                buffer.value.0 * STREAMS_IN_TURN,
+                format!(
+                    "{STREAMS_IN_TURN} x connection_buffer: of a full pipe's streams, Envoy reads the same ones first each \
+                     time. So there is room for a chunk of each"
+                ),
+            ),
             stream_window: reasoned(http2_window(stream.value.0), stream.comment()),
             connection_window: reasoned(http2_window(pipe.value.0), pipe.comment()),
             client_window: client_window(settings, stream, pipe),
@@ -116,6 +128,7 @@ impl Bounds {
         let buffers = [
             ("buffer of a listener", &self.listener_buffer),
             ("buffer of a client's unread bytes", &self.unread_buffer),
+            ("buffer of a ground's pipe, wasm filters", &self.pipe_buffer),
             ("window of a client's connection", &self.client_window),
             ("window of a QUIC stream", &self.quic_stream_window),
             ("window of a QUIC connection", &self.quic_connection_window),

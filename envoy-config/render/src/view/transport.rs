@@ -79,6 +79,7 @@ pub(super) fn transport(d: &Derived) -> minijinja::Value {
         connection_buffer => commented(&d.connection_buffer, |bytes| bytes.0),
         listener_buffer => bound(&bounds.listener_buffer),
         unread_buffer => bound(&bounds.unread_buffer),
+        pipe_buffer => bound(&bounds.pipe_buffer),
         upstream_connections => commented(&d.upstream_connections, |count| *count),
         // The most that a request of a client has: KiB of header, and fields.
         header_kib => bound(&bounds.request.kib),
