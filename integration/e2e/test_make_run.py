@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 
 from harness.clients.commands import Curl, dig
 from harness.clients.moved import is_moved, put_back, true_url
-from harness.host.artifacts import REPOSITORY, Missing, built, need_commands
+from harness.host.artifacts import REPOSITORY, Missing, built, dist, need_commands
 from harness.host.ports import is_open
 from harness.host.processes import Child, is_running
 from harness.host.waiting import wait_for
@@ -33,6 +34,17 @@ class Demo:
     said: str
 
 
+def fresh_dist(folder: Path) -> Path:
+    """Returns a folder with what `make run` builds in a fresh clone, and nothing else."""
+    said = subprocess.run(["make", "-n", "run"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+    words = {"envoy", *re.findall(r"[\w-]+", said)}
+    (fresh := folder / "dist").mkdir()
+    for one in dist().iterdir():
+        if one.stem in words:
+            shutil.copy(one, fresh)
+    return fresh
+
+
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     need_commands("curl", "dig")
@@ -44,7 +56,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     with Child(
         [sys.executable, "-u", REPOSITORY / "integration" / "demo" / "run_demo.py"],
         folder / "run.log",
-        env={"XDG_RUNTIME_DIR": str(folder)},
+        env={"XDG_RUNTIME_DIR": str(folder), "LONGHAUL_DIST": str(fresh_dist(folder))},
     ) as child:
         child.wait_for_output("Ctrl-C ends everything", timeout_s=120)
         yield Demo(child, Curl(folder), child.output())
