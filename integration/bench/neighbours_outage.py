@@ -2,10 +2,14 @@
 
 The time of a way is that from the link's return to the first response to a request that was sent after the return. A
 failed request is one that got no response within a minute, or a broken one.
+
+A pair serves first what waited for the link, so requests that were sent in the outage have a figure of their own. It is
+the median time from the link's return to the end of the response.
 """
 
 from __future__ import annotations
 
+import statistics
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from pathlib import Path
@@ -32,6 +36,8 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
     for scheme in ("http", "https"):
         before, after = (seen[way, scheme].back_s for way in WAYS)
         figures[f"outage_40s_back_vs_direct_{scheme}"] = after / before if after and before else None
+        for way in WAYS:
+            figures[f"outage_waiting_{scheme}_{way}_s"] = statistics.median(seen[way, scheme].waited_s)
     both = [figures[f"outage_40s_back_vs_direct_{scheme}"] for scheme in ("http", "https")]
     figures["outage_40s_back_vs_direct"] = None if None in both else max(one or 0 for one in both)
     theirs, ours = (len(seen[way, "https"].failed) for way in WAYS)
@@ -45,8 +51,9 @@ def _outage(bed: NeighbourBed, scheme: str) -> Outage:
 
 def rows(seen: dict[tuple[str, str], Outage]) -> str:
     """Returns the table of outages."""
-    lines = [["an outage of 40 s", "first response, s", "failed requests"]]
+    lines = [["an outage of 40 s", "first new response, s", "responses that waited, median, s", "failed requests"]]
     for (way, scheme), found in seen.items():
         back = "none" if found.back_s is None else f"{found.back_s:.1f}"
-        lines.append([f"{scheme}, {way}", back, str(len(found.failed))])
+        waited = f"{statistics.median(found.waited_s):.1f}"
+        lines.append([f"{scheme}, {way}", back, waited, str(len(found.failed))])
     return table(lines)

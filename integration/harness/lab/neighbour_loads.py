@@ -87,6 +87,9 @@ class Outage:
 
     back_s: float | None
     """From the link's return to the first response to a request that was sent after the return. None without one."""
+    waited_s: list[float]
+    """Of each request that was sent in the outage, from the link's return to the end of its response. The client's
+    patience counts for a request that failed."""
     failed: list[tuple[float, float]]
     """The requests that failed: when each was sent, after the beginning of the outage, and how long it took."""
 
@@ -103,9 +106,11 @@ def outage(bed: NeighbourBed, name: str, outage_s: float, *, tls: bool) -> Outag
     [done] = bed.finish(clients)
     later = [one for one in done["requests"] if one["sent"] >= back and one["whole"]]
     ends = [one["sent"] + one["seconds"] - back for one in later]
+    waiting = [one for one in done["requests"] if back - outage_s <= one["sent"] < back]
+    waited = [one["sent"] + (one["seconds"] if one["whole"] else PATIENCE_S) - back for one in waiting]
     failed = [
         (round(one["sent"] - back + outage_s, 1), round(one["seconds"], 1))
         for one in done["requests"]
         if not one["whole"]
     ]
-    return Outage(min(ends, default=None), failed)
+    return Outage(min(ends, default=None), waited, failed)
