@@ -120,12 +120,14 @@ def test_without_shares_the_greedy_client_has_most_of_the_link(
         assert "longhaul.names_clients" not in bed.running.remote.admin("/runtime")
         got = bed.shares([16, 1, 1, 1], 14, skip_s=5, tls=True)
         assert got[0] > 0.5 * sum(got), got
-        # Connections take turns on the pipe nevertheless. Without turns, a page takes 16 to 25 s here, or
-        # stands still for as long as the downloads last.
-        with beside(bed, 4, tls=True):
-            pages = [page(bed, f"turn{number}", tls=True) for number in range(3)]
+        # Streams take turns on the pipe nevertheless. Without turns, a page takes 16 to 25 s beside downloads over https,
+        # and stands still beside those over http.
+        pages = []
+        for tls in (True, False):
+            with beside(bed, 4, tls=tls):
+                pages += [page(bed, f"turn{number}-{tls}", tls=True) for number in range(2)]
     assert all(one.whole for one in pages), pages
-    assert sum(one.seconds for one in pages) < 36, pages
+    assert sum(one.seconds for one in pages) < 52, pages
 
 
 @pytest.mark.parametrize("rtt", ["300ms", "1500ms"], ids=["streams of the pipe", "connections"])
