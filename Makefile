@@ -299,6 +299,7 @@ test-fuzz: toolchain test-start ## replays the inputs of the fuzz targets, and f
 .PHONY: test-e2e
 test-e2e: build $(VENV_TEST)/.ready $(VENV_KUBERNETES)/.ready $(MDBOOK) $(PEBBLE) $(SSIMULACRA2) test-start
 	@mkdir -p $(dir $(PANIC_WASM))
+	@rm -f $(PANIC_WASM) $(PANIC_NATIVE) # cargo may have linked the same file again, and mv refuses to replace a file by itself
 	cargo build --quiet --locked --release -p url-rewrite-filter --target wasm32-wasip1 --features panic-for-tests
 	mv $(WASM_DIR)/url_rewrite_filter.wasm $(PANIC_WASM)
 	cargo build --quiet --locked --lib --features longhaul-filters/panic-for-tests

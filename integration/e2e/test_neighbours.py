@@ -120,8 +120,8 @@ def test_without_shares_the_greedy_client_has_most_of_the_link(
         assert "longhaul.names_clients" not in bed.running.remote.admin("/runtime")
         got = bed.shares([16, 1, 1, 1], 14, skip_s=5, tls=True)
         assert got[0] > 0.5 * sum(got), got
-        # Streams take turns on the pipe nevertheless. Without turns, a page takes 16 to 25 s beside downloads over https,
-        # and stands still beside those over http.
+        # Streams take turns on the pipe nevertheless. Without turns, a page takes 16 to 25 s beside downloads over
+        # https, and stands still beside those over http.
         pages = []
         for tls in (True, False):
             with beside(bed, 4, tls=tls):
