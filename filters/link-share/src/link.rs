@@ -44,16 +44,24 @@ struct Stream {
     sent_at: Duration,
     /// The bytes that wait.
     waits: Option<u64>,
-    /// True while the connection of the stream takes no more bytes.
-    is_held_up: bool,
-    /// True if the connection was full, and the stream has had no turn since.
-    takes_turn: bool,
+    connection: Connection,
+}
+
+/// The state of the connection that a stream crosses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Connection {
+    /// It takes bytes, and a piece passes where the link is free.
+    Free,
+    /// It takes no more bytes.
+    Full,
+    /// It takes bytes again, and the stream has had no turn since.
+    FreeAgain,
 }
 
 impl Stream {
     /// Returns true if the stream is among those that have a turn.
     fn is_in_order(&self) -> bool {
-        self.waits.is_some() && !self.is_held_up
+        self.waits.is_some() && self.connection != Connection::Full
     }
 }
 
@@ -102,9 +110,8 @@ impl Link {
     pub fn open(&mut self, client: Subscriber, tenths: u32, now: Duration) -> StreamId {
         let id = StreamId(self.next_id);
         self.next_id += 1;
-        let tenths = tenths.max(1);
-        let stream =
-            Stream { client, tenths, sent: 0, sent_at: now, waits: None, is_held_up: false, takes_turn: false };
+        let (tenths, connection) = (tenths.max(1), Connection::Free);
+        let stream = Stream { client, tenths, sent: 0, sent_at: now, waits: None, connection };
         self.streams.insert(id, stream);
         self.accounts.entry(client).or_default().streams += 1;
         id
@@ -144,7 +151,7 @@ impl Link {
         if now.saturating_sub(stream.sent_at) >= PAUSE {
             stream.sent = 0;
         }
-        if bytes == 0 || (is_free && !stream.takes_turn) {
+        if bytes == 0 || (is_free && stream.connection == Connection::Free) {
             self.charge(id, bytes, now);
             return Verdict::Pass;
         }
@@ -171,14 +178,17 @@ impl Link {
             account.leave(id);
             self.waiting = self.waiting.saturating_sub(1);
         }
-        (stream.is_held_up, stream.takes_turn) = (true, true);
+        stream.connection = Connection::Full;
     }
 
     /// The connection of a stream takes bytes again. The stream has the first place among those of its client and its class.
     pub fn release(&mut self, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        if std::mem::take(&mut stream.is_held_up)
-            && stream.is_in_order()
+        if stream.connection != Connection::Full {
+            return;
+        }
+        stream.connection = Connection::FreeAgain;
+        if stream.is_in_order()
             && let Some(account) = self.accounts.get_mut(&stream.client)
         {
             account.wait_first(id, stream.sent);
@@ -199,7 +209,9 @@ impl Link {
         self.allowance.take(cost);
         stream.sent = stream.sent.saturating_add(bytes);
         stream.sent_at = now;
-        stream.takes_turn = stream.is_held_up;
+        if stream.connection == Connection::FreeAgain {
+            stream.connection = Connection::Free;
+        }
         let Some(account) = self.accounts.get_mut(&stream.client) else { return };
         let start = account.served.max(self.virtual_time);
         account.served = start.saturating_add(u128::from(cost) * PARTS / u128::from(stream.tenths));

@@ -26,23 +26,21 @@ fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
         bytes_per_second: limit.map(|limit| (limit.wire_bytes_per_second * percent / 100).max(1)),
         weights: weights.map(weighed).unwrap_or_default(),
     };
-    let config = match &settings.role {
-        // All remotes in one order: no rate is shared, and a stream waits for its own connection alone (D50).
-        Role::Ground(_) if limit.is_none() => {
-            Config { direction: Direction::Response, links: vec![link(String::new(), None)] }
-        }
-        Role::Remote(_) | Role::Edge if limit.is_none() => return Ok(None),
-        Role::Ground(ground) => {
+    let (direction, links) = match (&settings.role, limit) {
+        (Role::Ground(ground), Some(_)) => {
             let of_remote =
                 |remote: &PeerName| link(remote.to_string(), context.weighing.told.get(&remote.to_string()));
-            Config { direction: Direction::Response, links: ground.remotes.iter().map(of_remote).collect() }
+            (Direction::Response, ground.remotes.iter().map(of_remote).collect())
         }
-        Role::Remote(_) | Role::Edge => {
+        // All remotes in one order: no rate is shared, and a stream waits for its own connection alone (D50).
+        (Role::Ground(_), None) => (Direction::Response, vec![link(String::new(), None)]),
+        (Role::Remote(_) | Role::Edge, Some(_)) => {
             let weights = Weights::of(&settings.clients, &context.weighing.slow);
-            Config { direction: Direction::Request, links: vec![link(String::new(), Some(&weights))] }
+            (Direction::Request, vec![link(String::new(), Some(&weights))])
         }
+        (Role::Remote(_) | Role::Edge, None) => return Ok(None),
     };
-    Ok(Some(serde_json::to_string(&config)?))
+    Ok(Some(serde_json::to_string(&Config { direction, links })?))
 }
 
 fn weighed(weights: &Weights) -> Vec<WeightConfig> {
