@@ -18,10 +18,12 @@ import (
 	_ "image/jpeg"
 	"io"
 	"math/big"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,8 +58,8 @@ func startBed(t *testing.T) *bed {
 	if err := os.WriteFile(filepath.Join(folder, "index.html"), []byte("<!doctype html>\n<title>Ω</title>"+strings.Repeat("<p>text</p>", 100)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	b.http, b.https = freePort(t), freePort(t)
-	b.dns = fmt.Sprintf("127.77.1.3:%d", freePort(t))
+	ports := freePorts(t, 3)
+	b.http, b.https, b.dns = ports[0], ports[1], fmt.Sprintf("127.77.1.3:%d", ports[2])
 	manifest := fmt.Sprintf(`{
 		"dns": [%q], "http_port": %d, "https_port": %d, "http3_port": %[3]d, "ca": {"cert": "ca.pem", "key": "ca.key"},
 		"hosts": {
@@ -120,14 +122,44 @@ func (b *bed) writeCA() {
 	}
 }
 
-func freePort(t *testing.T) uint16 {
+// freePorts are different ports on which nothing listens at any address, neither UDP nor TCP. They are not in the range
+// from which the kernel picks ports: a client's connection to a bed comes from the same address and may get such a port
+// before the bed listens on it.
+func freePorts(t *testing.T, count int) []uint16 {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.77.1.1:0")
-	if err != nil {
+	var ephemeral int
+	if text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err != nil {
+		t.Fatal(err)
+	} else if _, err := fmt.Sscan(string(text), &ephemeral); err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return uint16(listener.Addr().(*net.TCPAddr).Port)
+	const lowest = 10_000
+	var free []uint16
+	for range 50 {
+		port := uint16(lowest + mathrand.IntN(ephemeral-lowest))
+		if !slices.Contains(free, port) && isFree(port) {
+			free = append(free, port)
+		}
+		if len(free) == count {
+			return free
+		}
+	}
+	t.Fatalf("found no %d free ports below %d", count, ephemeral)
+	return nil
+}
+
+func isFree(port uint16) bool {
+	everywhere := fmt.Sprintf("0.0.0.0:%d", port)
+	tcp, err := net.Listen("tcp", everywhere)
+	if err != nil {
+		return false
+	}
+	defer tcp.Close()
+	udp, err := net.ListenPacket("udp", everywhere)
+	if err != nil {
+		return false
+	}
+	return udp.Close() == nil
 }
 
 // fetch requests target of host at an address, over http or https. The caller handles compression.
