@@ -31,7 +31,7 @@ pub use {
     host::{CongestionControls, HostFacts},
     images::ImagesChoice,
     link_queue::{ClientAddress, LinkQueue, Shaping},
-    links::{LinkPlan, LinkUse, MultipathUse},
+    links::{LinkPlan, LinkUse, MultipathUse, RatesInUse},
     names::names_ahead,
     neighbours::{Limit, Neighbours, Unshared},
     packets::Packets,

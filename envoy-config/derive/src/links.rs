@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_config::{DeviceName, Multipath, NamedLink, Price, Role, Settings, UseWish, show_duration};
+use longhaul_config::{DeviceName, Multipath, NamedLink, Price, Rate, Role, Settings, UseWish, show_duration};
 
 use super::host::HostFacts;
 
@@ -47,6 +47,22 @@ impl LinkUse {
     }
 }
 
+/// The rates of the links that carry bytes at this moment, added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RatesInUse {
+    /// Towards the clients.
+    pub down: Rate,
+    /// From the clients.
+    pub up: Rate,
+}
+
+impl Default for RatesInUse {
+    fn default() -> Self {
+        let none = Rate { bits_per_second: 0 };
+        Self { down: none, up: none }
+    }
+}
+
 /// One of several links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkPlan {
@@ -81,6 +97,22 @@ impl LinkPlan {
             idle_probe: if link.price == Price::Metered { IDLE_METERED } else { IDLE },
             link: link.clone(),
         }
+    }
+
+    /// Returns the rates of the links that carry bytes, where those with a name that `works` work. None: none of them does.
+    #[must_use]
+    pub fn in_use(plans: &[Self], works: impl Fn(&str) -> bool) -> Option<RatesInUse> {
+        let sum = |stands_by: bool| {
+            let used = |plan: &&Self| plan.used.stands_by() == stands_by && works(&plan.link.name);
+            plans.iter().filter(used).fold(None, |sum: Option<RatesInUse>, plan| {
+                let RatesInUse { down, up } = sum.unwrap_or_default();
+                let add = |one: Rate, other: Rate| Rate {
+                    bits_per_second: one.bits_per_second.saturating_add(other.bits_per_second),
+                };
+                Some(RatesInUse { down: add(down, plan.link.down), up: add(up, plan.link.up) })
+            })
+        };
+        sum(false).or_else(|| sum(true))
     }
 
     /// Returns the interface.
@@ -137,7 +169,7 @@ impl MultipathUse {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_config::Rate;
+    use longhaul_config::Fill;
 
     use super::*;
 
@@ -150,6 +182,7 @@ mod tests {
             down: rate(down),
             up: rate(1),
             price,
+            fill: Fill::Off,
             wish,
         }
     }
@@ -170,6 +203,23 @@ mod tests {
         assert_eq!(used(600, 2, free, UseWish::Auto), LinkUse::Backup);
         assert_eq!(used(600, 2, metered, UseWish::Always), LinkUse::Always);
         assert_eq!(used(100, 8, free, UseWish::Backup), LinkUse::Backup);
+    }
+
+    #[test]
+    fn rates_add_up_where_links_carry_bytes_together_and_a_standby_counts_alone() {
+        let (free, metered) = (Price::Free, Price::Metered);
+        let plans = LinkPlan::all(&[
+            link("one", 80, 8, free, UseWish::Auto),
+            link("two", 90, 10, free, UseWish::Auto),
+            link("geo", 600, 20, metered, UseWish::Auto),
+        ]);
+        let down = |works: &[&str]| {
+            LinkPlan::in_use(&plans, |name| works.contains(&name)).map(|rates| rates.down.bits_per_second / 1_000_000)
+        };
+        assert_eq!(down(&["one", "two", "geo"]), Some(18));
+        assert_eq!(down(&["two", "geo"]), Some(10));
+        assert_eq!(down(&["geo"]), Some(20));
+        assert_eq!(down(&[]), None, "nothing is known of a link that does not work");
     }
 
     #[test]

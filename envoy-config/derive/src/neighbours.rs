@@ -61,8 +61,6 @@ pub struct Limit {
 pub enum Unshared {
     /// `link.fill: off`.
     Off,
-    /// A remote has several links, and the shares of each would change with what works.
-    SeveralLinks,
     /// A single box does not see what bypasses it, and has no box at the other end of the link.
     Edge,
     /// A pattern stands for remotes that nobody has named, and each has a link of its own.
@@ -75,7 +73,6 @@ impl Unshared {
     pub fn reason(self) -> &'static str {
         match self {
             Self::Off => "`link.fill` is off; `fill: auto` gives each client an equal share of the link",
-            Self::SeveralLinks => "clients have none of several `links` yet",
             Self::Edge => {
                 "one box cannot limit what bypasses it; `link.device` names the device that `longhaul host` shapes"
             }
@@ -90,7 +87,6 @@ impl Neighbours {
     pub(super) fn of(settings: &Settings) -> Self {
         let link = &settings.link;
         let percent = match (link.fill, &settings.role) {
-            _ if !settings.links.is_empty() => return Self::Unshared(Unshared::SeveralLinks),
             (Fill::Off, _) => return Self::Unshared(Unshared::Off),
             (_, Role::Edge) => return Self::Unshared(Unshared::Edge),
             (_, Role::Ground(ground)) if !ground.remotes.iter().all(PeerName::is_one) => {
@@ -158,6 +154,16 @@ impl Limit {
     }
 }
 
+impl Limit {
+    /// Returns `wire_bytes_per_second` for a link of another rate.
+    #[must_use]
+    pub fn wire_bytes_at(&self, rate: Rate) -> u64 {
+        let (of, to) =
+            (u128::from(self.link_bytes_per_second.max(1)), u128::from(rate.bytes_in(Duration::from_secs(1))));
+        u64::try_from(u128::from(self.wire_bytes_per_second) * to / of).unwrap_or(u64::MAX)
+    }
+}
+
 impl std::fmt::Display for Limit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} KiB/s", self.kib_per_second)
@@ -188,7 +194,14 @@ mod tests {
         assert_eq!(wire(2000, AUTO_PERCENT, PAYLOAD_DOWN), 235_000);
         assert_eq!(wire(500, AUTO_PERCENT, PAYLOAD_UP), 51_700);
         assert_eq!(wire(2000, 50, PAYLOAD_DOWN), 125_000);
-        assert_eq!(of(2000, 50, PAYLOAD_DOWN).unwrap().link_bytes_per_second, 250_000);
+        let half = of(2000, 50, PAYLOAD_DOWN).unwrap();
+        assert_eq!(half.link_bytes_per_second, 250_000);
+        let at = |kbit: u64| half.wire_bytes_at(Rate { bits_per_second: kbit * 1000 });
+        assert_eq!(
+            (at(2000), at(20_000), at(100)),
+            (125_000, 1_250_000, 6250),
+            "another link, and the same part of it"
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_config::{AccessLog, Role, Settings};
 
-use crate::weights::Weighing;
+use crate::weighing::Weighing;
 
 /// Paths and facts of the machine on which the rendered files will be used.
 #[derive(Debug, Clone, PartialEq, Eq)]

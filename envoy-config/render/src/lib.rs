@@ -11,7 +11,7 @@
 //! | `cds.yaml` | clusters | `upstream.map`, resolvers, transport |
 //! | `rds/*.yaml` | routes | `upstream.map`, `tls.acme`, `proxy.secure_names` with `tls.acme` |
 //! | `ecds/guard.yaml` | what must not be reached | `upstream.ports`, `upstream.allow_private`, addresses |
-//! | `ecds/share*.yaml` | the shares of the links of a ground's remotes, and of a remote with groups | the names of remotes, `clients`, a quota that is used up; `ecds/link-share.yaml` with native filters |
+//! | `ecds/share*.yaml` | the shares of the links of a ground's remotes, and of a remote with groups | the names of remotes, `clients`, a quota that is used up; `ecds/link-share.yaml` with native filters, and the rate of the links in use |
 //! | `ecds/NAME.yaml` | a position of a filter in [`Filter::ALL`], and its configuration | the settings that the configuration holds, a new module |
 //! | `objects.json` | the configuration of `longhaul-objects` | `cache.dir`, `cache.size`, `cache.plain_fields`, `cache.groups` |
 //! | `images.json` | the configuration of `longhaul-images` | `page.images`, `limits.image_*` |
@@ -38,6 +38,7 @@ mod objects;
 mod parent;
 mod tree;
 mod view;
+mod weighing;
 mod weights;
 
 pub use {
@@ -52,7 +53,8 @@ pub use {
     objects::{FILE as OBJECTS_FILE, folder as objects_folder},
     tree::{ModuleCopy, RenderedTree},
     view::share::{NAMES_KEY, names_socket},
-    weights::{Weighing, Weights},
+    weighing::{RemoteReport, Weighing},
+    weights::Weights,
 };
 
 use engine::Engine;

@@ -7,21 +7,21 @@ pub enum Mark {
     Handshake,
     /// A page.
     Page,
-    /// The weights of a remote's clients: the names of its certificate and a path follow.
-    Weights,
+    /// A report of a remote: the names of its certificate and a path follow.
+    Report,
     /// The bytes of a client.
     Bill,
 }
 
 impl Mark {
-    const ALL: [Self; 4] = [Self::Handshake, Self::Page, Self::Weights, Self::Bill];
+    const ALL: [Self; 4] = [Self::Handshake, Self::Page, Self::Report, Self::Bill];
 
     /// Returns the word.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Handshake => "@handshake",
             Self::Page => "@page",
-            Self::Weights => "@weights",
+            Self::Report => "@report",
             Self::Bill => "@bill",
         }
     }

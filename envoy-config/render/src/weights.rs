@@ -1,6 +1,6 @@
-//! Weights of clients, as a remote decides them and as it tells them its ground.
+//! Weights of clients, as a remote decides them and as it reports them to its ground.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 use ipnet::IpNet;
@@ -26,21 +26,9 @@ pub(crate) struct Weighed {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Weights(pub(crate) Vec<Weighed>);
 
-/// The state of a run on which shares of the link depend.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Weighing {
-    /// The groups of a remote's clients that are beyond their quota, by name.
-    pub slow: BTreeSet<String>,
-    /// The weights that the remotes of a ground have told, by the name of the remote.
-    pub told: BTreeMap<String, Weights>,
-    /// The limit that fits what the link carries now, in percent of the stated one. None: it carries what is stated. Only the
-    /// filter `link-share` follows it.
-    pub carried_percent: Option<u32>,
-}
-
 impl Weights {
     /// The path at which a remote tells its ground the weights of its clients, behind a `?`.
-    pub const PATH: &str = "/weights";
+    pub(crate) const PATH: &str = "/weights";
 
     /// Returns the weights of groups. Those in `slow` are beyond their quota, and have a tenth of the weight.
     #[must_use]
@@ -55,7 +43,7 @@ impl Weights {
     /// Reads what a remote tells (see [`fmt::Display`]). None if anything in it is wrong or out of bounds: the other end may be
     /// of a later version.
     #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let groups = text.split(';').filter(|group| !group.is_empty()).map(|group| {
             let (tenths, ranges) = group.split_once('=')?;
             let tenths = tenths.parse().ok().filter(|tenths| (1..=MOST).contains(tenths))?;

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
+import shutil
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -44,6 +47,7 @@ class OneLink:
     profile: str
     price: str = "free"
     use: str = "auto"
+    fill: str = "off"
 
     @property
     def device(self) -> str:
@@ -54,7 +58,8 @@ class OneLink:
     def setting(self) -> dict[str, str]:
         """The item of `links`."""
         values = links.link(self.profile).setting
-        return {"name": self.name, "device": self.device, **values, "price": self.price, "use": self.use}
+        wishes = {"price": self.price, "fill": self.fill, "use": self.use}
+        return {"name": self.name, "device": self.device, **values, **wishes}
 
 
 LTE = OneLink("lte", "rural-lte")
@@ -110,8 +115,13 @@ class TwoLinksBed:
 
     def states(self) -> dict[str, dict[str, Any]]:
         """Returns what the watch says of each link, by its name."""
-        report = self.folder / "host" / "report.json"
+        report = reports(self.folder) / "report.json"
         return {one["name"]: one for one in json.loads(report.read_text()).get("links", [])} if report.exists() else {}
+
+    def sent_down(self) -> int:
+        """Returns the bytes a second that the ground sends at most. It has shares by native filters."""
+        rendered = self.pair.ground.state / "rendered" / "ecds" / "link-share.yaml"
+        return int(re.findall(r'bytes_per_second\\":(\d+)', rendered.read_text())[0])
 
     def until(self, name: str, *, alive: bool, timeout_s: float = 20.0) -> None:
         """Waits until the kernel uses the link, or does not."""
@@ -191,11 +201,13 @@ def two_links(
         ends = Ends(line.near, NEAR_HOME, line.gateway, GROUND)
         first = links.link(lines[0].profile).setting
         of_remote = {"link": None, "links": [one.setting for one in lines]} if len(lines) > 1 else {}
+        if lines[0].fill != "off":
+            first["fill"] = lines[0].fill
         files = write_pair(folder, ends, first, near=of_remote)
         _set(files.ground, "split", "multipath", far_multipath)
         both = stack.enter_context(running(files, ends, trusted=authority.files.cert))
         stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *REDIRECTS)))
-        (folder / "host").mkdir()
+        stack.callback(shutil.rmtree, reports(folder), ignore_errors=True)
         watch = stack.enter_context(watch_links(folder, line, both)) if watched else None
         bed = TwoLinksBed(folder, line, site, both, watch, authority)
         if watched and len(lines) > 1 and multipath[0]:
@@ -216,10 +228,14 @@ def watch_links(folder: Path, line: TwoLinks, both: Pair) -> Child:
     """The service `longhaul-host-watch@`. The bed makes the settings of `longhaul-host@` in /proc/sys by hand."""
     if (Path("/proc/sys/net/mptcp") / "blackhole_timeout").exists():
         line.near.sysctl("net.mptcp.blackhole_timeout", 0)
-    host = folder / "host"
-    options = ["--clients", NEAR_DEVICE, "--watch", "--report", host / "report.json"]
+    options = ["--clients", NEAR_DEVICE, "--watch", "--report", reports(folder) / "report.json"]
     command = [built("longhaul"), "host", both.remote.config, *options]
-    return Child(line.near.inside(command), host / "watch.log")
+    return Child(line.near.inside(command), folder / "watch.log")
+
+
+def reports(folder: Path) -> Path:
+    """The folder of the watch's report, where the remote looks for it. Beds may stand side by side."""
+    return Path("/run/longhaul-host-watch") / f"test-{zlib.crc32(str(folder).encode()):08x}"
 
 
 def longest_gap(parts: list[tuple[float, bytes]]) -> float:

@@ -52,7 +52,7 @@ pub(super) fn weights_of_nothing(
             .help(if links.is_empty() {
                 "write `fill: auto` under `link`, at both ends"
             } else {
-                "remove them: clients have no shares of several `links` yet"
+                "write `fill: auto` in each of `links`, and under `link` at the ground"
             }),
         );
     }

@@ -77,7 +77,7 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key(
         "links",
-        Form("list of `{ name, device, rtt, down, up, price, use }`"),
+        Form("list of `{ name, device, rtt, down, up, price, fill, use }`"),
         Is("[]"),
         "a remote, in place of `link`: several links under one pair, the preferred one first ([how](../docs/src/two-links.md)). Connections to the ground outlive the loss of a link. A preview",
     ),
@@ -101,6 +101,12 @@ pub(crate) const KEYS: &[Key] = &[
         Words(&["free", "metered"]),
         Is("free"),
         "`metered`: each byte costs money. As a standby, it is probed every 4 minutes while nothing else is wrong, and carries data only while no other link works",
+    ),
+    key(
+        "links.fill",
+        Form("`auto`, `off`, `25%` to `100%`"),
+        Is("off"),
+        "the part of this link that Longhaul sends at most, as `link.fill`: the same for all links. The limits of both ends follow the links in use",
     ),
     key(
         "links.use",

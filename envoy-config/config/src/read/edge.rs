@@ -46,7 +46,7 @@ pub(super) fn link(reader: &mut Reader, top: &Section<'_>) -> Option<Link> {
     Some(Link { rtt: rtt?, down: down?, up: up?, price: price?, mtu: mtu?, fill: fill?, device: device? })
 }
 
-fn fill(reader: &mut Reader, setting: &Setting<'_>) -> Option<Fill> {
+pub(super) fn fill(reader: &mut Reader, setting: &Setting<'_>) -> Option<Fill> {
     if setting.is_off() {
         return Some(Fill::Off);
     }

@@ -56,7 +56,8 @@ fn links(reader: &mut Reader, written: &Setting<'_>) -> Option<Vec<NamedLink>> {
     let names = differ(reader, &links, items, "name", |link| &link.name);
     let devices = differ(reader, &links, items, "device", |link| link.device.as_str());
     let preferred = preferred_is_used(reader, &links, items);
-    (names && devices && preferred).then_some(links)
+    let shares = have_one_fill(reader, &links, items);
+    (names && devices && preferred && shares).then_some(links)
 }
 
 fn link(reader: &mut Reader, item: &Setting<'_>) -> Option<NamedLink> {
@@ -70,10 +71,20 @@ fn link(reader: &mut Reader, item: &Setting<'_>) -> Option<NamedLink> {
     let up = reader.required(&group, "up", "its rate from clients, such as `up: 2mbit`", Reader::rate);
     let prices = [("free", Price::Free), ("metered", Price::Metered)];
     let price = reader.optional(&group, "price", |reader, setting| reader.word(setting, &prices));
+    let fill = reader.optional(&group, "fill", edge::fill);
     let uses =
         [("auto", UseWish::Auto), ("always", UseWish::Always), ("bulk", UseWish::Bulk), ("backup", UseWish::Backup)];
     let wish = reader.optional(&group, "use", |reader, setting| reader.word(setting, &uses));
-    Some(NamedLink { name: name?, device: device?, rtt: rtt?, down: down?, up: up?, price: price?, wish: wish? })
+    Some(NamedLink {
+        name: name?,
+        device: device?,
+        rtt: rtt?,
+        down: down?,
+        up: up?,
+        price: price?,
+        fill: fill?,
+        wish: wish?,
+    })
 }
 
 fn device(reader: &mut Reader, setting: &Setting<'_>) -> Option<DeviceName> {
@@ -117,6 +128,18 @@ fn preferred_is_used(reader: &mut Reader, links: &[NamedLink], items: &[Node]) -
         reader.problems.push(problem.help("remove `use` here, or write the preferred link first"));
     }
     is_used
+}
+
+/// Refuses links with different parts that Longhaul sends. The limit follows the rates of the links in use, and not each part.
+fn have_one_fill(reader: &mut Reader, links: &[NamedLink], items: &[Node]) -> bool {
+    let Some(first) = links.first() else { return true };
+    let Some(at) = links.iter().position(|link| link.fill != first.fill) else { return true };
+    let (Some(one), Some(other), Some(link)) = (items.first(), items.get(at), links.get(at)) else { return true };
+    let title = format!("the links `{}` and `{}` have a different `fill`", first.name, link.name);
+    let problem = Problem::error(title, place(other, "fill"), "differs from the first link's");
+    let help = "write the same `fill` in each of `links`, such as `fill: auto`, or in none";
+    reader.problems.push(problem.and(place(one, "fill"), "the first link").help(help));
+    false
 }
 
 /// Returns the place of the value of `key` in a link.

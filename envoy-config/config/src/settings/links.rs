@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::link::{Link, Price};
+use super::link::{Fill, Link, Price};
 use crate::device_name::DeviceName;
 use crate::units::Rate;
 
@@ -21,6 +21,8 @@ pub struct NamedLink {
     pub up: Rate,
     /// The price of its bytes.
     pub price: Price,
+    /// The part of it that Longhaul sends at most.
+    pub fill: Fill,
     /// The use that the file states.
     pub wish: UseWish,
 }
@@ -29,7 +31,7 @@ impl NamedLink {
     /// Returns the link of a file that states these values alone.
     #[must_use]
     pub(crate) fn alone(&self) -> Link {
-        Link { price: self.price, ..Link::of(self.rtt, self.down, self.up) }
+        Link { price: self.price, fill: self.fill, ..Link::of(self.rtt, self.down, self.up) }
     }
 }
 
@@ -92,6 +94,7 @@ mod tests {
             down: rate(down),
             up: rate(up),
             price: Price::Free,
+            fill: Fill::Off,
             wish: UseWish::Auto,
         }
     }

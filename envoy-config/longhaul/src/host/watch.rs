@@ -13,7 +13,7 @@ use std::{fs, io, mem};
 
 use longhaul_config::{DeviceName, Settings};
 use longhaul_derive::{Derived, HostFacts, derive};
-use longhaul_observe::report::{HostFault, HostReport};
+use longhaul_observe::report::{HostFault, HostReport, LinkState};
 use longhaul_render::host::{ClientInterface, Counted, Machine, QueueKind};
 
 use super::link_device::{kinds_of_queues, link_device};
@@ -24,6 +24,8 @@ use crate::replaced_file;
 
 /// The pause between two readings.
 const PAUSE: Duration = Duration::from_secs(3);
+/// The pause between two looks at the links.
+const LINK_PAUSE: Duration = Duration::from_millis(250);
 /// Reading the rules of a large firewall takes at most this part of one processor.
 const PART_OF_TIME: u32 = 50;
 /// The time without packets after which those that were lost count no more.
@@ -42,6 +44,11 @@ pub(crate) struct Watch {
     derived: Derived,
     /// `link.device`, and the kinds of queue that the kernel makes.
     device: Option<(DeviceName, Option<Vec<QueueKind>>)>,
+}
+
+/// Returns true if the same links work.
+fn same_work(before: &[LinkState], now: &[LinkState]) -> bool {
+    before.iter().map(|link| link.alive).eq(now.iter().map(|link| link.alive))
 }
 
 impl Watch {
@@ -82,7 +89,12 @@ impl Watch {
                 links: links.states(),
             };
             replaced_file::replace(path, &serde_json::to_vec_pretty(&report)?, 0o644)?;
-            thread::sleep(PAUSE.max(began.elapsed() * PART_OF_TIME));
+            let pause = PAUSE.max(began.elapsed() * PART_OF_TIME);
+            let paused = Instant::now();
+            // A link that dies or comes back is reported at once: the limits of both ends follow it.
+            while paused.elapsed() < pause && same_work(&report.links, &links.states()) {
+                thread::sleep(LINK_PAUSE);
+            }
         }
     }
 

@@ -8,9 +8,10 @@ use std::sync::mpsc::{self, RecvError, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use longhaul_config::{Role, Settings};
+use longhaul_config::{Ground, Role, Settings};
 use longhaul_derive::Derived;
 use longhaul_observe::measure::{Carried, Kernel, PairEnd};
+use longhaul_render::Weighing;
 
 use super::events::Event;
 use super::log::Level;
@@ -36,14 +37,17 @@ struct Limited {
 impl Limited {
     /// Returns the link of this box. None: nothing limits it, or there are several, and the kernel does not know whose link a
     /// connection takes.
-    fn of(settings: &Settings, derived: &Derived, is_native: bool) -> Option<Self> {
-        let has_one_link = match &settings.role {
-            Role::Edge => false,
-            Role::Ground(ground) => ground.remotes.len() == 1,
-            Role::Remote(remote) => remote.grounds.len() == 1,
+    fn of(settings: &Settings, derived: &Derived, weighing: &Weighing, is_native: bool) -> Option<Self> {
+        let limit = derived.neighbours.sent_by(&settings.role).filter(|_| is_native)?;
+        let bytes_per_second = match &settings.role {
+            Role::Ground(Ground { remotes, .. }) => match remotes.as_slice() {
+                [remote] => weighing.most_sent(limit, Some(&remote.to_string())),
+                _ => return None,
+            },
+            Role::Remote(remote) if remote.grounds.len() == 1 => weighing.most_sent(limit, None),
+            Role::Remote(_) | Role::Edge => return None,
         };
-        let limit = derived.neighbours.sent_by(&settings.role).filter(|_| is_native && has_one_link)?;
-        Some(Self { end: PairEnd::of(settings)?, bytes_per_second: limit.wire_bytes_per_second })
+        Some(Self { end: PairEnd::of(settings)?, bytes_per_second })
     }
 }
 
@@ -79,8 +83,8 @@ impl RateWatch {
     }
 
     /// Watches the link that these settings have.
-    pub(super) fn follow(&mut self, settings: &Settings, derived: &Derived, is_native: bool) {
-        let next = Limited::of(settings, derived, is_native);
+    pub(super) fn follow(&mut self, settings: &Settings, derived: &Derived, weighing: &Weighing, is_native: bool) {
+        let next = Limited::of(settings, derived, weighing, is_native);
         if next != self.followed {
             let _ = self.links.send(next.clone());
             self.followed = next;

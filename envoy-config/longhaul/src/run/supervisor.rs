@@ -19,7 +19,6 @@ use super::access_log::{Destination, Rotation};
 use super::cache_fit::FittedCache;
 use super::challenges::ChallengeServer;
 use super::child;
-use super::client_weights;
 use super::clients::Clients;
 use super::compare_watch;
 use super::diagnosis::{Diagnosis, Refusals};
@@ -34,6 +33,7 @@ use super::health::{HealthServer, Phase, Vitals};
 use super::held_connections::HeldConnections;
 use super::history::{InForce, Recorder};
 use super::link_watch;
+use super::links_in_use;
 use super::locate::{self, Located, Overridden, locate};
 use super::log::{Dialect, Form, Heard, Level};
 use super::metrics_page::MetricsServer;
@@ -46,6 +46,7 @@ use super::probe::{ground_in_use, link_is_up};
 use super::problem_watch::{self, Tell};
 use super::publisher::{Publisher, now};
 use super::rate_watch;
+use super::remote_reports;
 use super::resolvers;
 use super::rounds::{self, Came, Serving};
 use super::say;
@@ -319,17 +320,18 @@ impl Run {
         self.holders.follow_ground(settings, || ground_in_use(envoy.admin()?));
         self.clients.names.tend(settings, derived, self.holders.pipe(), envoy.pid().zip(envoy.admin()));
         let weighing = &self.machine.weighing;
-        self.clients.told.tend(settings, derived, weighing, self.holders.pipe(), envoy.admin());
-        self.clients.rate.follow(settings, derived, self.generation.is_native());
+        self.clients.reports.tend(settings, derived, weighing, self.holders.pipe(), envoy.admin());
+        self.clients.rate.follow(settings, derived, weighing, self.generation.is_native());
     }
 
     /// Counts what clients use, and gives each the share of its weight of now. Files that a change owes come first.
     fn tend_weights(&mut self) {
-        let settings = &self.generation.settings;
+        let Generation { settings, derived, .. } = &self.generation;
+        let in_use = self.clients.links.tend(settings, derived);
         let slow = self.clients.accounts.tend(settings, self.clients.heard.billed.take());
-        let heard = self.clients.heard.weights.take();
-        let told = client_weights::after(&self.machine.weighing.told, heard, &client_weights::believed(&settings.role));
-        let next = Weighing { slow, told, carried_percent: self.clients.carried_percent };
+        let carried_percent = self.clients.carried_percent;
+        let mut next = Weighing { slow, in_use, carried_percent, ..self.machine.weighing.clone() };
+        remote_reports::add(&mut next, self.clients.heard.reports.take(), &remote_reports::believed(&settings.role));
         if next == self.machine.weighing || self.owed.is_any() {
             return;
         }
@@ -338,6 +340,9 @@ impl Run {
         }
         for group in self.machine.weighing.slow.difference(&next.slow) {
             say(Level::Info, &format!("`{group}` has its weight again"));
+        }
+        for line in links_in_use::lines(&self.machine.weighing, &next) {
+            say(Level::Info, &line);
         }
         if let Some(line) = rate_watch::line(self.machine.weighing.carried_percent, next.carried_percent) {
             say(Level::Info, &line);

@@ -20,23 +20,28 @@ pub(crate) const FILTER: Filter = Filter {
 fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
     let settings = context.settings;
     let limit = context.derived.neighbours.sent_by(&settings.role);
-    let percent = u64::from(context.weighing.carried_percent.unwrap_or(100));
-    let link = |name: String, weights: Option<&Weights>| LinkConfig {
+    let weighing = context.weighing;
+    let percent = u64::from(weighing.carried_percent.unwrap_or(100));
+    let link = |name: String, whole: Option<u64>, weights: &Weights| LinkConfig {
         name,
-        bytes_per_second: limit.map(|limit| (limit.wire_bytes_per_second * percent / 100).max(1)),
-        weights: weights.map(weighed).unwrap_or_default(),
+        bytes_per_second: whole.map(|whole| (whole * percent / 100).max(1)),
+        weights: weighed(weights),
     };
     let (direction, links) = match (&settings.role, limit) {
-        (Role::Ground(ground), Some(_)) => {
-            let of_remote =
-                |remote: &PeerName| link(remote.to_string(), context.weighing.told.get(&remote.to_string()));
+        (Role::Ground(ground), Some(limit)) => {
+            let of_remote = |remote: &PeerName| {
+                let name = remote.to_string();
+                let most = weighing.most_sent(limit, Some(&name));
+                let weights = weighing.weights.get(&name).cloned().unwrap_or_default();
+                link(name, Some(most), &weights)
+            };
             (Direction::Response, ground.remotes.iter().map(of_remote).collect())
         }
         // All remotes in one order: no rate is shared, and a stream waits for its own connection alone (D50).
-        (Role::Ground(_), None) => (Direction::Response, vec![link(String::new(), None)]),
-        (Role::Remote(_) | Role::Edge, Some(_)) => {
-            let weights = Weights::of(&settings.clients, &context.weighing.slow);
-            (Direction::Request, vec![link(String::new(), Some(&weights))])
+        (Role::Ground(_), None) => (Direction::Response, vec![link(String::new(), None, &Weights::default())]),
+        (Role::Remote(_) | Role::Edge, Some(limit)) => {
+            let weights = Weights::of(&settings.clients, &weighing.slow);
+            (Direction::Request, vec![link(String::new(), Some(weighing.most_sent(limit, None)), &weights)])
         }
         (Role::Remote(_) | Role::Edge, None) => return Ok(None),
     };

@@ -31,7 +31,7 @@ use longhaul_derive::Derived;
 
 use super::artifacts::{Artifacts, Module};
 use super::engine::RenderError;
-use super::weights::Weighing;
+use super::weighing::Weighing;
 use placed::OF_EVERY_FILTER;
 pub(super) use placed::PlacedFilter;
 pub(super) use url_rewrite::capabilities_in_a_gateway;

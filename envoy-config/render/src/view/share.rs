@@ -13,6 +13,7 @@ use super::pair::literal;
 use super::transport::envoy;
 use crate::Artifacts;
 use crate::marks::Mark;
+use crate::weighing::RemoteReport;
 use crate::weights::{self, USUAL, Weights};
 
 /// The runtime key of the limit, in KiB a second. Envoy demands one.
@@ -61,9 +62,11 @@ pub(super) struct Share {
     usual: u32,
     /// True if the places of the filter have files of their own.
     in_files: bool,
+    /// The paths at which a remote reports.
     weights_path: &'static str,
+    rate_path: &'static str,
     /// The mark, if `longhaul run` reads the lines.
-    weights_mark: Option<&'static str>,
+    report_mark: Option<&'static str>,
     /// The remotes of a ground. Each has a bucket.
     remotes: Vec<OfRemote>,
     /// The names of the remote, as the PROXY header in front of the bytes has them. Behind the hop `share`, the address is the
@@ -133,7 +136,7 @@ impl OfRemote {
     fn of(number: usize, name: &PeerName, bucket: &str, artifacts: &Artifacts) -> Self {
         let name_text = name.to_string();
         Self {
-            weighed: artifacts.weighing.told.get(&name_text).map(weighed).unwrap_or_default(),
+            weighed: artifacts.weighing.weights.get(&name_text).map(weighed).unwrap_or_default(),
             bucket: format!("{bucket}-{name}"),
             streams: format!("introduced_late_{}", number + 1),
             name: BASE64_STANDARD.encode(name_text),
@@ -186,7 +189,8 @@ impl Share {
             // With native filters, the filter link-share has one file for all places.
             in_files: !is_native && (!remotes.is_empty() || !settings.clients.is_empty()),
             weights_path: Weights::PATH,
-            weights_mark: artifacts.marks_pages.then_some(Mark::Weights.word()),
+            rate_path: RemoteReport::RATE_PATH,
+            report_mark: artifacts.marks_pages.then_some(Mark::Report.word()),
             remote: REMOTE_IN_METADATA,
             remote_names: if remotes.iter().any(is_uri) {
                 "%DOWNSTREAM_PEER_DNS_SAN%,%DOWNSTREAM_PEER_URI_SAN%"

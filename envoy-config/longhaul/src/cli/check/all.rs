@@ -106,7 +106,12 @@ fn shares(derived: &Derived, width: usize) -> String {
         return String::new();
     }
     let title = "\nneighbours: the payload of each direction, of which every client has a share\n";
-    [title, &table(&["direction", "value and reason"], &rows, width)].concat()
+    let follows = if derived.links.is_empty() {
+        ""
+    } else {
+        "With several links, these are the limits of the first one. They follow the rates of the links in use.\n"
+    };
+    [title, &table(&["direction", "value and reason"], &rows, width), follows].concat()
 }
 
 /// The queue of the link's device.

@@ -80,7 +80,7 @@ impl Lines {
                 envoy::Line::Noise => {}
                 envoy::Line::Foreign => sink::emit_foreign(line),
                 envoy::Line::Page(load) => heard.pages.add(load),
-                envoy::Line::Weights(weights) => heard.weights.add(weights),
+                envoy::Line::Report(report) => heard.reports.add(report),
                 envoy::Line::Billed(billed) => heard.billed.add(billed),
                 envoy::Line::Handshake(handshake) => {
                     if let Some(record) = self.lately.record(&handshake, Instant::now()) {

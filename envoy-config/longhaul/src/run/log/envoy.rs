@@ -6,7 +6,7 @@ use longhaul_render::Mark;
 
 use super::handshakes::{self, Handshake};
 use super::record::{Level, Record};
-use super::weights::{self, HeardWeights};
+use super::remote_reports::{self, HeardReport};
 
 /// The log format with which Envoy is started: a mark, the level, the component, and the message with escapes for its
 /// newlines.
@@ -25,8 +25,8 @@ pub(super) enum Line {
     Handshake(Handshake),
     /// A page, from the access log for this program.
     Page(PageLoad),
-    /// The weights of a remote's clients, from the same.
-    Weights(HeardWeights),
+    /// A report of a remote, from the same.
+    Report(HeardReport),
     /// The bytes of a client, from the same.
     Billed(Billed),
     /// A line of the access log.
@@ -42,7 +42,7 @@ pub(super) fn parse(line: &str) -> Line {
         let line = match mark {
             Mark::Handshake => handshakes::parse(rest).map(Line::Handshake),
             Mark::Page => PageLoad::parse(rest).map(Line::Page),
-            Mark::Weights => weights::parse(rest).map(Line::Weights),
+            Mark::Report => remote_reports::parse(rest).map(Line::Report),
             Mark::Bill => Billed::parse(rest).map(Line::Billed),
         };
         return line.unwrap_or(Line::Noise);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use longhaul_observe::bill::Billed;
 
 use super::pages::RecentPages;
-use super::weights::HeardWeights;
+use super::remote_reports::HeardReport;
 
 /// The lines that may wait. The run takes them ten times a second.
 const MOST_WAITING: usize = 100_000;
@@ -15,8 +15,8 @@ const MOST_WAITING: usize = 100_000;
 pub(in super::super) struct Heard {
     /// The last pages.
     pub(in super::super) pages: RecentPages,
-    /// The weights that remotes tell this ground.
-    pub(in super::super) weights: Waiting<HeardWeights>,
+    /// The reports of this ground's remotes.
+    pub(in super::super) reports: Waiting<HeardReport>,
     /// The bytes of clients at this remote.
     pub(in super::super) billed: Waiting<Billed>,
 }
