@@ -43,8 +43,8 @@ impl Weighing {
 pub enum RemoteReport {
     /// The weights of its clients.
     Weights(Weights),
-    /// The rate towards them of the links in use.
-    Down(Rate),
+    /// The rate towards them of the links in use of a remote with several. None: the ground's `link` states it.
+    Down(Option<Rate>),
 }
 
 impl RemoteReport {
@@ -60,8 +60,11 @@ impl RemoteReport {
         match path {
             Weights::PATH => Weights::parse(query).map(Self::Weights),
             Self::RATE_PATH => {
+                if query.is_empty() {
+                    return Some(Self::Down(None));
+                }
                 let bits_per_second = query.parse().ok().filter(|rate| Self::RATES.contains(rate))?;
-                Some(Self::Down(Rate { bits_per_second }))
+                Some(Self::Down(Some(Rate { bits_per_second })))
             }
             _ => None,
         }
@@ -72,7 +75,8 @@ impl fmt::Display for RemoteReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Weights(weights) => write!(f, "{}?{weights}", Weights::PATH),
-            Self::Down(rate) => write!(f, "{}?{}", Self::RATE_PATH, rate.bits_per_second),
+            Self::Down(None) => write!(f, "{}?", Self::RATE_PATH),
+            Self::Down(Some(rate)) => write!(f, "{}?{}", Self::RATE_PATH, rate.bits_per_second),
         }
     }
 }
@@ -83,12 +87,10 @@ mod tests {
 
     #[test]
     fn a_report_is_read_as_it_was_written_and_nothing_else_is_one() {
-        for text in ["/weights?", "/weights?40=192.0.2.0/28", "/rate?20000000"] {
+        for text in ["/weights?", "/weights?40=192.0.2.0/28", "/rate?20000000", "/rate?"] {
             assert_eq!(RemoteReport::parse(text).unwrap().to_string(), text);
         }
-        for text in
-            ["/weights", "/?40=192.0.2.0/28", "/rate?", "/rate?20mbit", "/rate?-1", "/rate?7999", "/rate?100000000001"]
-        {
+        for text in ["/weights", "/?40=192.0.2.0/28", "/rate?20mbit", "/rate?-1", "/rate?7999", "/rate?100000000001"] {
             assert_eq!(RemoteReport::parse(text), None, "{text}");
         }
     }

@@ -20,9 +20,8 @@ pub(super) struct LinksInUse {
 }
 
 impl LinksInUse {
-    /// Returns the present rates. None: there is one link, or nothing is shared, or the watch does not report. While no link works,
-    /// the last ones.
-    /// Call it often.
+    /// Returns the present rates, or the last ones while no link works. None: there is one link, or nothing is shared, or the watch
+    /// does not report. Call it often.
     pub(super) fn tend(&mut self, settings: &Settings, derived: &Derived) -> Option<RatesInUse> {
         if settings.links.is_empty() || derived.neighbours.sent_by(&settings.role).is_none() {
             *self = Self::default();

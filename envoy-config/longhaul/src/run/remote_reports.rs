@@ -57,9 +57,9 @@ impl RemoteReports {
         }
         let weights = RemoteReport::Weights(Weights::of(&settings.clients, &weighing.slow));
         self.weights.tend(&weights, settings, pipe, admin);
-        if let Some(rates) = weighing.in_use {
-            self.rate.tend(&RemoteReport::Down(rates.down), settings, pipe, admin);
-        }
+        // Without the watch, or with one link again, the ground must forget the last rate.
+        let rate = RemoteReport::Down(weighing.in_use.map(|rates| rates.down));
+        self.rate.tend(&rate, settings, pipe, admin);
     }
 }
 
@@ -77,7 +77,8 @@ pub(super) fn add(known: &mut Weighing, heard: Vec<HeardReport>, remotes: &[Stri
         let Some(name) = remotes.iter().find(|name| of.contains(name)).cloned() else { continue };
         match report {
             RemoteReport::Weights(weights) => drop(known.weights.insert(name, weights)),
-            RemoteReport::Down(rate) => drop(known.rates.insert(name, rate)),
+            RemoteReport::Down(Some(rate)) => drop(known.rates.insert(name, rate)),
+            RemoteReport::Down(None) => drop(known.rates.remove(&name)),
         }
     }
 }
@@ -100,6 +101,8 @@ mod tests {
             heard("ship.example", "/rate?8000000"),
             heard("ship.example", "/weights?1=192.0.2.0/28"),
             heard("ship.example", "/rate?20000000"),
+            heard("ferry.example", "/rate?20000000"),
+            heard("ferry.example", "/rate?"),
         ];
         let mut known = Weighing::default();
         add(&mut known, reports, &remotes);
