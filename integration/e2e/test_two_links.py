@@ -144,7 +144,7 @@ def test_clients_share_the_links_in_use_and_a_page_does_not_wait_for_downloads(t
         parts = [pool.submit(bed.curl.stream, url, *resolved(bed, ORIGIN, 443), timeout_s=90) for _ in range(2)]
         wait_for("the downloads", lambda: crossed(bed, "lte") - before > SIZE, timeout_s=60, interval_s=0.2)
         beside_s = statistics.median(load_page(bed, "http", f"beside{number}") for number in range(5))
-        # Without shares it takes six times as long: the kernel gives a link all it may, and a page stands behind it.
+        # Without shares it takes eight times as long: the kernel gives a link all it may, and a page stands behind it.
         assert beside_s < idle_s * 2.5
         assert bed.sent_down() > whole * 0.8, "the link carries what is stated"
         bed.line.emulated["lte"].outage(f"{CUT_S}s drop")

@@ -3,6 +3,7 @@
 //! A number without a unit is always refused, because a guess at the unit would misconfigure the link.
 
 use std::fmt;
+use std::iter::Sum;
 use std::time::Duration;
 
 /// A rate in bits per second.
@@ -15,6 +16,13 @@ pub struct Rate {
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
+
+impl Sum for Rate {
+    /// Returns the rate of links that carry bytes together.
+    fn sum<I: Iterator<Item = Self>>(rates: I) -> Self {
+        Self { bits_per_second: rates.map(|rate| rate.bits_per_second).fold(0, u64::saturating_add) }
+    }
+}
 
 impl Rate {
     /// Returns the bytes that this rate carries in `time`, rounded down. Saturates.

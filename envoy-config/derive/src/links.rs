@@ -56,13 +56,6 @@ pub struct RatesInUse {
     pub up: Rate,
 }
 
-impl Default for RatesInUse {
-    fn default() -> Self {
-        let none = Rate { bits_per_second: 0 };
-        Self { down: none, up: none }
-    }
-}
-
 /// One of several links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkPlan {
@@ -102,17 +95,12 @@ impl LinkPlan {
     /// Returns the rates of the links that carry bytes, where those with a name that `works` work. None: none of them does.
     #[must_use]
     pub fn in_use(plans: &[Self], works: impl Fn(&str) -> bool) -> Option<RatesInUse> {
-        let sum = |stands_by: bool| {
-            let used = |plan: &&Self| plan.used.stands_by() == stands_by && works(&plan.link.name);
-            plans.iter().filter(used).fold(None, |sum: Option<RatesInUse>, plan| {
-                let RatesInUse { down, up } = sum.unwrap_or_default();
-                let add = |one: Rate, other: Rate| Rate {
-                    bits_per_second: one.bits_per_second.saturating_add(other.bits_per_second),
-                };
-                Some(RatesInUse { down: add(down, plan.link.down), up: add(up, plan.link.up) })
-            })
+        let carrying = |stands_by: bool| -> Vec<&NamedLink> {
+            let carries = |plan: &&Self| plan.used.stands_by() == stands_by && works(&plan.link.name);
+            plans.iter().filter(carries).map(|plan| &plan.link).collect()
         };
-        sum(false).or_else(|| sum(true))
+        let links = [false, true].map(carrying).into_iter().find(|links| !links.is_empty())?;
+        Some(RatesInUse { down: links.iter().map(|link| link.down).sum(), up: links.iter().map(|link| link.up).sum() })
     }
 
     /// Returns the interface.

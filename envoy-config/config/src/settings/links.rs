@@ -72,13 +72,11 @@ pub(super) fn slowest(one: &Link, all: &[NamedLink]) -> Link {
 
 /// Returns a link with the longest round trip and the sum of the rates of all. Without `all`, returns `one`.
 pub(super) fn together(one: &Link, all: &[NamedLink]) -> Link {
-    let sum = |rate: fn(&NamedLink) -> Rate| Rate {
-        bits_per_second: all.iter().map(|link| rate(link).bits_per_second).fold(0, u64::saturating_add),
-    };
     if all.is_empty() {
         return one.clone();
     }
-    Link { down: sum(|link| link.down), up: sum(|link| link.up), ..slowest(one, all) }
+    let (down, up) = (all.iter().map(|link| link.down).sum(), all.iter().map(|link| link.up).sum());
+    Link { down, up, ..slowest(one, all) }
 }
 
 #[cfg(test)]
