@@ -38,6 +38,8 @@ pub(super) enum Event {
     Carried(u32),
     /// The ground stopped responding, or responds again.
     Silence(Option<Silence>),
+    /// No connection to the ground is established (true), or one is again.
+    Unconnected(bool),
     /// The size of packets that vanish on the way to the other end changed. None: none do.
     Vanishing(Option<u32>),
     /// The report of the ground changed.

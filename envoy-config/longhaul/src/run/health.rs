@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_config::{Settings, WhenDown};
 use longhaul_observe::Endpoint;
+use longhaul_observe::measure::PairEnd;
 
 use super::log::Level;
 use super::probe::{is_ready, link_is_up};
@@ -33,8 +34,8 @@ pub(super) struct Vitals {
     pub(super) envoy: Option<Endpoint>,
     /// The socket of CoreDNS's `/ready`, if its process exists.
     pub(super) coredns: Option<SocketAddr>,
-    /// True if this box serves nobody without the other end of its pair.
-    pub(super) needs_link: bool,
+    /// This end of a pair, if the box serves nobody without the other end.
+    pub(super) needs: Option<PairEnd>,
 }
 
 /// The reason why a box should get no clients.
@@ -56,7 +57,7 @@ fn readiness(
     vitals: &Vitals,
     envoy: impl FnOnce(&Endpoint) -> bool,
     coredns: impl FnOnce(SocketAddr) -> bool,
-    link: impl FnOnce(&Endpoint) -> bool,
+    link: impl FnOnce(&Endpoint, &PairEnd) -> bool,
 ) -> Result<(), NotReady> {
     match vitals.phase {
         Phase::Starting => return Err(NotReady::Starting),
@@ -71,7 +72,7 @@ fn readiness(
     if !coredns(ready) {
         return Err(NotReady::CoreDns);
     }
-    if vitals.needs_link && !link(admin) { Err(NotReady::Link) } else { Ok(()) }
+    if vitals.needs.as_ref().is_some_and(|end| !link(admin, end)) { Err(NotReady::Link) } else { Ok(()) }
 }
 
 /// Returns the first process that does not exist. Until all listeners serve, the processes start one after the other.
@@ -87,7 +88,8 @@ fn liveness(vitals: &Vitals) -> Result<(), NotReady> {
 fn page(vitals: &Vitals, path: &str) -> Option<Resource> {
     let outcome = match path {
         "/ready" => {
-            readiness(vitals, Endpoint::serves, is_ready, |admin| link_is_up(admin, WhenDown::Error) != Some(false))
+            let link = |admin: &Endpoint, end: &PairEnd| link_is_up(admin, WhenDown::Error, end) != Some(false);
+            readiness(vitals, Endpoint::serves, is_ready, link)
         }
         "/live" => liveness(vitals),
         _ => return None,
@@ -135,20 +137,38 @@ impl HealthServer {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use longhaul_config::load_text;
+
     use super::*;
+
+    /// Returns a remote's end of a pair.
+    fn remote() -> PairEnd {
+        let pem = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/config/files/pep");
+        let text = format!(
+            "role: remote\nlink: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\nproxy: {{ addresses: [198.51.100.12] }}\n\
+             split: {{ peer: \"198.51.100.40:8443\", cert: {pem}.pem, key: {pem}.key, ca: {pem}.pem }}\n"
+        );
+        PairEnd::of(&load_text(Path::new("longhaul.yaml"), text).unwrap().settings).unwrap()
+    }
 
     #[test]
     fn a_box_is_ready_while_all_that_clients_need_responds() {
         let admin = Endpoint::Unix("admin.sock".into());
         let ready: SocketAddr = "127.0.0.1:1".parse().unwrap();
-        let well =
-            || Vitals { phase: Phase::Serving, envoy: Some(admin.clone()), coredns: Some(ready), needs_link: true };
-        let judged = |vitals, envoy, coredns, link| readiness(&vitals, |_| envoy, |_| coredns, |_| link);
+        let well = || Vitals {
+            phase: Phase::Serving,
+            envoy: Some(admin.clone()),
+            coredns: Some(ready),
+            needs: Some(remote()),
+        };
+        let judged = |vitals, envoy, coredns, link| readiness(&vitals, |_| envoy, |_| coredns, |_, _| link);
         assert_eq!(judged(well(), true, true, true), Ok(()));
         assert_eq!(judged(well(), false, true, true), Err(NotReady::Envoy));
         assert_eq!(judged(well(), true, false, true), Err(NotReady::CoreDns));
         assert_eq!(judged(well(), true, true, false), Err(NotReady::Link));
-        assert_eq!(judged(Vitals { needs_link: false, ..well() }, true, true, false), Ok(()));
+        assert_eq!(judged(Vitals { needs: None, ..well() }, true, true, false), Ok(()));
         assert_eq!(judged(Vitals { envoy: None, ..well() }, true, true, true), Err(NotReady::Envoy));
         assert_eq!(judged(Vitals { coredns: None, ..well() }, true, true, true), Err(NotReady::CoreDns));
         for (phase, why) in [(Phase::Starting, NotReady::Starting), (Phase::Draining, NotReady::Draining)] {

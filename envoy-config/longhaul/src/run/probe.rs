@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use longhaul_config::WhenDown;
 use longhaul_observe::Endpoint;
+use longhaul_observe::measure::{Kernel, PairEnd};
 
 /// The time that a program on this machine has to accept a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -44,17 +45,23 @@ pub(super) fn stats(admin: &Endpoint, filter: &str) -> Option<String> {
 }
 
 /// Returns true if a remote's Envoy has a pipe to the ground. With `when_down: direct`, returns true if it uses the
-/// pipe. None if Envoy does not report it.
-pub(super) fn link_is_up(admin: &Endpoint, when_down: WhenDown) -> Option<bool> {
+/// pipe. None if Envoy does not report it. `end` is this box.
+pub(super) fn link_is_up(admin: &Endpoint, when_down: WhenDown, end: &PairEnd) -> Option<bool> {
     match when_down {
         WhenDown::Error => {
             let text = stats(admin, r"^cluster\.pipe\.upstream_cx_active$")?;
             let (_, value) = text.lines().find_map(|line| line.rsplit_once(": "))?;
-            Some(value.trim().parse::<u64>().ok()? > 0)
+            Some(value.trim().parse::<u64>().ok()? > 0 && is_connected(end))
         }
         // Envoy's gauge of healthy hosts is no source: after a change of the file, it is that of a cluster not yet in use.
         WhenDown::Direct => Some(grounds(&admin.page(CLUSTERS).ok()?)?.iter().any(|host| !has_failed(host))),
     }
+}
+
+/// Returns true if a connection to the ground is established, or the kernel does not tell.
+fn is_connected(end: &PairEnd) -> bool {
+    let connections = Kernel::open().and_then(|kernel| end.read(&kernel));
+    connections.map_or(true, |connections| PairEnd::is_connected(&connections))
 }
 
 /// Returns the number of the first ground that passes its health checks, in the order of `split.peer`. None if Envoy

@@ -60,7 +60,7 @@ fn counter(table: &str, name: &str) -> Option<u64> {
     })
 }
 
-/// Starts the thread. It reports to `events` when a silence begins or ends. Envoy responds at `admin`.
+/// Starts the thread. It reports to `events` when a silence, or the last connection, begins or ends. Envoy responds at `admin`.
 pub(super) fn watch(settings: &Settings, admin: Endpoint, events: Sender<Event>) -> io::Result<Watch> {
     let mut end = PairEnd::of(settings);
     Watch::start("silence", move |changes| {
@@ -79,7 +79,7 @@ pub(super) fn watch(settings: &Settings, admin: Endpoint, events: Sender<Event>)
 fn listen(end: &PairEnd, admin: &Endpoint, events: &Sender<Event>, changes: &Receiver<Settings>) -> Option<Settings> {
     let (start, mut listening) = (Instant::now(), Listening::over(&end.link));
     let (mut hole, mut dropped) = (BlackHole::beyond(end.link.mtu), DroppedBySource::default());
-    let (mut last, mut vanishing) = (None, None);
+    let (mut last, mut vanishing, mut unconnected) = (None, None, false);
     let mut kernel = None;
     loop {
         let read = match kernel.take().map_or_else(Kernel::open, Ok) {
@@ -87,10 +87,11 @@ fn listen(end: &PairEnd, admin: &Endpoint, events: &Sender<Event>, changes: &Rec
             Err(error) => Err(error),
         };
         let at = start.elapsed();
-        let (silent, bytes) = match read {
+        let (silent, bytes, is_unconnected) = match read {
             Ok(connections) => {
                 let silent = end.hears().then(|| listening.add(at, &connections, || checks(admin))).flatten();
-                (silent, hole.add(at, &connections))
+                let is_unconnected = end.hears() && !PairEnd::is_connected(&connections);
+                (silent, hole.add(at, &connections), is_unconnected)
             }
             Err(error) => {
                 say(Level::Info, &format!("silence of the ground shows late: the kernel gives no figures: {error}"));
@@ -100,6 +101,10 @@ fn listen(end: &PairEnd, admin: &Endpoint, events: &Sender<Event>, changes: &Rec
         if bytes != vanishing {
             events.send(Event::Vanishing(bytes)).ok()?;
             vanishing = bytes;
+        }
+        if is_unconnected != unconnected {
+            events.send(Event::Unconnected(is_unconnected)).ok()?;
+            unconnected = is_unconnected;
         }
         let kind = dropped.explains(silent.map(|(kind, _)| kind));
         let silent = silent.and_then(|(_, since)| Some((kind?, since)));
@@ -117,6 +122,7 @@ fn listen(end: &PairEnd, admin: &Endpoint, events: &Sender<Event>, changes: &Rec
             Ok(next) => {
                 events.send(Event::Silence(None)).ok()?;
                 events.send(Event::Vanishing(None)).ok()?;
+                events.send(Event::Unconnected(false)).ok()?;
                 return Some(next);
             }
             Err(RecvTimeoutError::Timeout) => {}

@@ -6,6 +6,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use longhaul_config::{Role, Settings, Sockets};
+use longhaul_observe::measure::PairEnd;
 
 use super::child;
 use super::error::RunError;
@@ -93,10 +94,11 @@ impl Run {
     fn awaits_link(&mut self) -> bool {
         let Role::Remote(remote) = &self.generation.settings.role else { return false };
         let when_down = remote.when_down;
+        let end = PairEnd::of(&self.generation.settings);
         self.tend_link();
-        let Some(admin) = self.envoy.admin() else { return false };
+        let (Some(admin), Some(end)) = (self.envoy.admin(), end) else { return false };
         // Envoy was ready after the first health check of every ground with a known address.
-        link_is_up(admin, when_down) != Some(true) && !no_ground_responds(admin)
+        link_is_up(admin, when_down, &end) != Some(true) && !no_ground_responds(admin)
     }
 
     /// Waits until `ready`. Returns false if asked to stop meanwhile. A child that ends now is an error, because a

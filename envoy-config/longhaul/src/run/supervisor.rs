@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use longhaul_config::{AccessLog, Loaded};
 use longhaul_observe::Endpoint;
 use longhaul_observe::compare::Compared;
-use longhaul_observe::measure::{Noticed, Silent};
+use longhaul_observe::measure::{Noticed, PairEnd, Silent};
 use longhaul_observe::report::{self, DnsReport, PairReport, ProblemRecord, Refusal, RunReport, SetUp, process_start};
 use longhaul_observe::why::{CostReport, Measured};
 use longhaul_render::{NearSockets, ProgramSockets, Weighing};
@@ -316,7 +316,9 @@ impl Run {
     pub(super) fn tend_link(&mut self) {
         let Generation { settings, derived, .. } = &self.generation;
         let envoy = &self.envoy;
-        self.holders.tend(settings, derived, self.machine.near, |when_down| link_is_up(envoy.admin()?, when_down));
+        self.holders.tend(settings, derived, self.machine.near, |when_down| {
+            link_is_up(envoy.admin()?, when_down, &PairEnd::of(settings)?)
+        });
         self.holders.follow_ground(settings, || ground_in_use(envoy.admin()?));
         self.clients.names.tend(settings, derived, self.holders.pipe(), envoy.pid().zip(envoy.admin()));
         let weighing = &self.machine.weighing;
@@ -376,7 +378,7 @@ impl Run {
             phase: self.phase,
             envoy: self.envoy.admin().cloned(),
             coredns: self.dns.pid().map(|_| self.machine.dns_ready),
-            needs_link: settings.role.needs_the_other_end(),
+            needs: PairEnd::of(settings).filter(|_| settings.role.needs_the_other_end()),
         };
         self.health.tend(settings, vitals);
     }
@@ -515,6 +517,7 @@ impl Serving for Run {
                     self.clients.carried_percent = Some(percent).filter(|percent| *percent < 100);
                 }
                 Event::Silence(silence) => self.other_end.silence = silence,
+                Event::Unconnected(state) => self.other_end.unconnected = state,
                 Event::Vanishing(bytes) => self.other_end.vanishing = bytes,
                 Event::GroundReports(report) => self.other_end.ground = report,
                 Event::Problems(problems) => self.problems = problems,

@@ -54,6 +54,11 @@ impl PairEnd {
         }
     }
 
+    /// Returns true if one of its connections is established. Envoy's counters have those that it only tries, too.
+    pub fn is_connected(connections: &[Connection]) -> bool {
+        connections.iter().any(|one| one.is_open)
+    }
+
     /// Returns the TCP port of the ground.
     pub fn port(&self) -> u16 {
         match &self.connections {

@@ -11,6 +11,9 @@ use crate::why::Measured;
 pub struct PairReport {
     /// The present silence of the ground.
     pub silence: Option<Silence>,
+    /// True at a remote without an established connection to the ground. Envoy counts those that it only tries, too.
+    #[serde(default)]
+    pub unconnected: bool,
     /// The reason why the last handshake failed, with its cure. None while the other end responds.
     pub handshake: Option<String>,
     /// The report of the ground to a remote.

@@ -451,7 +451,7 @@ impl Status {
         self.reading = Some(Reading::of_envoy(&self.role, scrape));
         self.traffic = Some(Traffic::of(&self.role, scrape));
         self.parents = ParentStatus::all(scrape);
-        self.pair = PairStatus::of(&self.role, scrape);
+        self.pair = PairStatus::of(&self.role, scrape).map(|pair| pair.seen_by_the_kernel(&self.other_end));
     }
 
     /// Takes the counts of longhaul-objects, and of the reader of its files in Envoy.

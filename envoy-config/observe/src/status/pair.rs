@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::traffic::ratio;
+use crate::report::PairReport;
 use crate::scrape::Scrape;
 
 /// The state of the link, as one end sees it.
@@ -105,6 +106,12 @@ impl PairStatus {
             }),
         })
     }
+
+    /// Corrects the state by the kernel's. While Envoy tries to connect to a ground that is gone, and has not given it up
+    /// yet, its counters are those of a healthy one.
+    pub(super) fn seen_by_the_kernel(self, other_end: &PairReport) -> Self {
+        Self { up: self.up && !other_end.unconnected, ..self }
+    }
 }
 
 #[cfg(test)]
@@ -137,6 +144,15 @@ longhaul_header_compression_packed_bytes_total{} 50
             changing.replace("cx_active{envoy_cluster_name=\"pipe\"} 2", "cx_active{envoy_cluster_name=\"pipe\"} 0");
         assert!(!PairStatus::of("remote", &Scrape::parse(&closed)).unwrap().up);
         assert!(PairStatus::of("edge", &Scrape::parse(REMOTE)).is_none());
+    }
+
+    #[test]
+    fn a_remote_is_down_while_its_only_connections_are_attempts() {
+        let up = |unconnected| {
+            let pair = PairStatus::of("remote", &Scrape::parse(REMOTE)).unwrap();
+            pair.seen_by_the_kernel(&PairReport { unconnected, ..PairReport::default() }).up
+        };
+        assert_eq!((up(false), up(true)), (true, false));
     }
 
     #[test]
