@@ -102,6 +102,14 @@ impl Host {
         }
     }
 
+    /// Returns it without the brackets around an IPv6 address, as sockets, resolvers and certificates have it.
+    pub fn bare(&self) -> String {
+        match self {
+            Self::Name(name) => name.to_string(),
+            Self::Address(address) => address.to_string(),
+        }
+    }
+
     /// Returns the authority of a URL whose scheme has `default_port`.
     pub fn authority(&self, port: u16, default_port: u16) -> String {
         if port == default_port { self.to_string() } else { format!("{self}:{port}") }

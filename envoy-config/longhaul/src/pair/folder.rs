@@ -145,7 +145,7 @@ impl Folder {
         let new_authority = !self.0.join(AUTHORITY_KEY).exists();
         let authority = if new_authority { self.make_authority(now)? } else { self.read_authority()? };
         let peers = if at.is_none() {
-            self.write_end(GROUND, &host_of(ground), &files::ground(ground, name, site), &authority, now)?;
+            self.write_end(GROUND, &ground.host.bare(), &files::ground(ground, name, site), &authority, now)?;
             write_new(&self.0.join(GROUND_ADDRESS), &format!("{ground}\n"), Readers::All)?;
             Peers::New
         } else {
@@ -162,7 +162,7 @@ impl Folder {
     pub(crate) fn renew(&self, end: &str, now: SystemTime) -> Result<(), PairError> {
         let folder = self.of(end);
         let name = match self.ground()? {
-            Some(ground) if end == GROUND => host_of(&ground),
+            Some(ground) if end == GROUND => ground.host.bare(),
             _ => end.to_owned(),
         };
         if !folder.join(format!("{end}.pem")).exists() {
@@ -236,11 +236,6 @@ impl Folder {
             Some(extended) => replace(&path, &extended, Readers::All).map(|()| Peers::Extended),
         }
     }
-}
-
-/// Returns the host of a ground as in a certificate, where an IPv6 address has no brackets.
-fn host_of(ground: &HostPort) -> String {
-    ground.host.to_string().trim_matches(['[', ']']).to_owned()
 }
 
 /// Adds `name` to the list `peer: [` that [`files::ground`] writes. Returns None if the text does not have exactly one

@@ -121,6 +121,8 @@ impl Kind {
 /// Both ends of a pair and their links, with lines added to `split`.
 const PAIRS: &[(&str, &str)] = &[
     ("remote", "peer: '198.51.100.40:8443'"),
+    ("remote", "peer: '[2001:db8::40]:8443'"),
+    ("remote", "peer: ['[2001:db8::40]:8443', '198.51.100.40:8443']"),
     ("remote", "peer: 'ground.test:8443'"),
     ("remote", "peer: '198.51.100.40:8443', when_down: direct"),
     ("remote", "peer: 'ground.test:8443', when_down: direct, warm: 0"),

@@ -236,7 +236,7 @@ impl PeerTrust {
 impl Target {
     fn of(at: &[HostPort], settings: &Settings, derived: &Derived) -> Self {
         Self {
-            sockets: at.iter().map(|at| Socket { address: at.host.to_string(), port: at.port }).collect(),
+            sockets: at.iter().map(|at| Socket { address: at.host.bare(), port: at.port }).collect(),
             by_name: at.iter().any(|at| at.host.is_name()),
             server_name: match at {
                 [HostPort { host: Host::Name(name), .. }] => Some(name.to_string()),

@@ -39,8 +39,7 @@ enum Failed {
 
 /// Tries every address of `at` until one accepts a TCP connection. Each step may take `patience`.
 pub(super) async fn attempt(at: &HostPort, own: &Credentials, patience: Duration) -> Outcome {
-    let host = at.host.to_string();
-    let addresses: Vec<SocketAddr> = match (host.trim_matches(['[', ']']), at.port).to_socket_addrs() {
+    let addresses: Vec<SocketAddr> = match (at.host.bare(), at.port).to_socket_addrs() {
         Ok(addresses) => addresses.collect(),
         Err(error) => return Outcome::Unresolved(error.to_string()),
     };

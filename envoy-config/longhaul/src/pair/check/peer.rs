@@ -27,8 +27,7 @@ impl Peer {
     pub(crate) fn find(settings: &Settings, patience: Duration) -> Result<Self, String> {
         let identity = settings.role.identity().ok_or_else(|| CheckError::Edge.to_string())?;
         for at in settings.role.grounds() {
-            let host = at.host.to_string();
-            let addresses = (host.trim_matches(['[', ']']), at.port).to_socket_addrs();
+            let addresses = (at.host.bare(), at.port).to_socket_addrs();
             let accepts = |address: &SocketAddr| std::net::TcpStream::connect_timeout(address, patience).is_ok();
             if let Some(address) = addresses.into_iter().flatten().find(accepts) {
                 let own = Credentials::read(identity).map_err(|error| error.to_string())?;

@@ -45,8 +45,8 @@ impl Judge {
 
 /// Returns true if a certificate with these names is for `host`. Envoy compares names exactly: it accepts no wildcard.
 fn is_for(names: &[String], host: &Host) -> bool {
-    let host = host.to_string();
-    names.iter().any(|name| *name == host.trim_matches(['[', ']']))
+    let host = host.bare();
+    names.contains(&host)
 }
 
 impl ServerCertVerifier for Judge {
