@@ -44,6 +44,7 @@ USERS = ("first", "second", "third")
 ADDRESSES = ("192.0.2.11", "192.0.2.12", "192.0.2.13")
 """The addresses of the users, in the network of the clients."""
 TARGETS = [
+    at_most("second_user_bytes", 0.05),
     at_most("second_user_light_kb", 3),
     at_most("second_user_heavy_kb", 40),
     at_most("second_user_heavy_s_vs_squid", 0.7),
@@ -151,7 +152,15 @@ def figures_of(runs: list[Run], sizes: Sequence[str]) -> dict[str, float | None]
             (f"first_visit_{size}_vs_no_cache", "first", NO_CACHE),
         ):
             figures[figure] = beside(chosen(runs, page, CACHE, user), chosen(runs, page, other, user))
+    parts = [of_first(runs, PAGES[size]) for size in sizes]
+    figures["second_user_bytes"] = None if None in parts else max(part for part in parts if part is not None)
     return figures
+
+
+def of_first(runs: list[Run], page: str) -> float | None:
+    """Returns the bytes of the second user as a part of the first one's, or None unless every load was whole."""
+    first, second = (kilobytes(chosen(runs, page, CACHE, user)) for user in USERS[:2])
+    return None if first is None or second is None else second / first
 
 
 def kilobytes(runs: list[Run]) -> float | None:
