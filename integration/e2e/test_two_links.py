@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import statistics
 import sys
@@ -13,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.boxes.pep import command
 from harness.host.processes import Child, of_program
 from harness.host.waiting import wait_for
+from harness.lab.contenders.base import rules
 from harness.lab.two_links import (
     GEO,
     GROUND,
@@ -131,6 +134,96 @@ def test_the_end_of_the_watch_undoes_its_routes_and_rules_and_cuts_no_connection
     assert "table 418" not in near.ip("route", "show", "table", "all")
     assert bed.curl.get(f"http://{OTHER}/again.html", *resolved(bed, OTHER, 80)).status == 200
     assert bed.pair.connections("pipe")["total"] == opened
+
+
+@pytest.mark.usefixtures("root_bed")
+def test_a_download_by_ipv6_outlives_the_loss_of_its_link(tmp_path: Path) -> None:
+    with two_links(tmp_path, ipv6=True) as bed, ThreadPoolExecutor(1) as pool:
+        assert "2001:db8:41::2 id 180 subflow dev lte0" in bed.endpoints()
+        before = crossed(bed, "geo")
+        url = download(SIZE, scheme="https")
+        parts = pool.submit(bed.curl.stream, url, *resolved(bed, ORIGIN, 443), timeout_s=60)
+        wait_for("bytes over the quick link", lambda: crossed(bed, "lte") > SIZE // 8, timeout_s=20, interval_s=0.1)
+        assert crossed(bed, "geo") - before < IDLE_BYTES
+        bed.line.emulated["lte"].outage(f"{CUT_S}s drop")
+        bed.until("lte", alive=False, timeout_s=5)
+        whole = parts.result()
+        assert sum(len(part) for _, part in whole) == SIZE
+        assert longest_gap(whole) < STALL_S
+        assert crossed(bed, "geo") - before > SIZE // 8
+        bed.until("lte", alive=True)
+        rules = bed.line.near.ip("-6", "rule", "show")
+        assert "fwmark 0 iif lo lookup 4180" in rules, "packets of clients keep the way of their address"
+        assert bed.watch
+        bed.watch.process.terminate()
+        assert bed.watch.process.wait(10) == 0
+        assert "418" not in bed.line.near.ip("-6", "rule", "show")
+        assert "table 418" not in bed.line.near.ip("-6", "route", "show", "table", "all")
+
+
+def _hindered(bed: TwoLinksBed, name: str) -> str:
+    """The fault of Multipath TCP over a link. Empty also before the first report."""
+    return bed.states().get(name, {}).get("hindered") or ""
+
+
+def _status(bed: TwoLinksBed) -> str:
+    """The status of the remote, without the breaks of a terminal."""
+    return " ".join(command("status", "--state", bed.pair.remote.state).stdout.split())
+
+
+STRIP = """chain strip {
+ type filter hook output priority 0
+ oifname geo0 tcp option mptcp exists reset tcp option mptcp
+}"""
+"""A firewall on the standby that removes the options of Multipath TCP."""
+SMALL_MTU = 1280
+NAMED_S = 30
+"""A fault is named after 15 s. A busy machine takes longer."""
+
+
+@pytest.mark.usefixtures("root_bed")
+def test_a_ground_without_multipath_tcp_is_named_before_a_link_fails(tmp_path: Path) -> None:
+    with two_links(tmp_path, far_multipath="off") as bed:
+        bed.until("lte", alive=True)
+        wait_for("the fault", lambda: "plain TCP" in _hindered(bed, "lte"), timeout_s=NAMED_S, interval_s=0.5)
+        assert not _hindered(bed, "geo"), "nothing is wrong with the other link"
+        text = _status(bed)
+        assert "the link lte (lte0): its connections are plain TCP, and end with it" in text
+        assert re.search(r"lte \(lte0, preferred\): up .*connections (\d+) \(\1 of plain TCP\)", text), text
+
+
+@pytest.mark.usefixtures("root_bed")
+def test_a_firewall_on_the_standby_is_named_and_the_cost_of_a_standby_is_counted(tmp_path: Path) -> None:
+    with two_links(tmp_path, (LTE, replace(GEO, price="metered", mtu=SMALL_MTU))) as bed:
+        for one in (LTE, GEO):
+            bed.until(one.name, alive=True)
+        wait_for("the first report", bed.states, timeout_s=20, interval_s=0.2)
+        sizes = bed.line.near.run("ss", "-tinH", "src", bed.states()["geo"]["address"]).stdout
+        assert set(re.findall(r"pmtu:(\d+)", sizes)) == {str(SMALL_MTU)}, sizes
+        assert {int(size) for size in re.findall(r"advmss:(\d+)", sizes)} == {SMALL_MTU - 40}, sizes
+        assert bed.states()["geo"]["stood_in_s"] == 0
+        bed.line.emulated["lte"].outage(f"{CUT_S}s drop")
+        bed.until("lte", alive=False, timeout_s=5)
+        answer = bed.curl.get(download(SIZE // 8, scheme="https"), *resolved(bed, ORIGIN, 443), timeout_s=30)
+        assert len(answer.body) == SIZE // 8
+        bed.until("lte", alive=True)
+        stood_in = bed.states()["geo"]
+        assert stood_in["stood_in_down_bytes"] > SIZE // 8 > stood_in["stood_in_up_bytes"] > 0
+        text = _status(bed)
+        assert re.search(r"geo \(geo0, backup, metered\): up .*; stood in for \d+ s: [0-9.]+ kB down", text), text
+        assert "no connection can move to it" not in text
+        with rules(bed.line.near, STRIP, table="strip"):
+            # Paths that were there before the firewall are whole, so there have to be new ones.
+            address = f"{bed.states()['geo']['address']}/30"
+            bed.line.near.ip("address", "del", address, "dev", "geo0")
+            bed.until("geo", alive=False)
+            bed.line.near.ip("address", "add", address, "dev", "geo0")
+            bed.until("geo", alive=True)
+            wait_for("the fault", lambda: "can move" in _hindered(bed, "geo"), timeout_s=60, interval_s=0.5)
+        said = _status(bed)
+        assert "the link geo (geo0): no connection can move to it" in said
+        assert bed.watch
+        assert "warning: the link geo: no connection can move to it" in bed.watch.output()
 
 
 @pytest.mark.usefixtures("root_bed")

@@ -169,6 +169,7 @@ mod tests {
             rtt: Duration::from_millis(rtt),
             down: rate(down),
             up: rate(1),
+            mtu: None,
             price,
             fill: Fill::Off,
             wish,

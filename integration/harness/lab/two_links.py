@@ -35,6 +35,8 @@ from .line import HOME, NEAR_DEVICE, NEAR_HOME, join_home
 
 GROUND = "198.51.100.40"
 """The address of the ground, which both links lead to."""
+GROUND_IPV6 = "2001:db8:40::1"
+"""The same in a bed with IPv6, where the remote knows no other."""
 ORIGIN, OTHER = "lab.example.org", "today.example.org"
 assert GATEWAY == NEAR_HOME, "the clients' default route is the topology's"
 
@@ -48,6 +50,7 @@ class OneLink:
     price: str = "free"
     use: str = "auto"
     fill: str = "off"
+    mtu: int | None = None
 
     @property
     def device(self) -> str:
@@ -55,10 +58,10 @@ class OneLink:
         return f"{self.name}0"
 
     @property
-    def setting(self) -> dict[str, str]:
+    def setting(self) -> dict[str, str | int]:
         """The item of `links`."""
         values = links.link(self.profile).setting
-        wishes = {"price": self.price, "fill": self.fill, "use": self.use}
+        wishes = {"price": self.price, "fill": self.fill, "use": self.use, "mtu": self.mtu or "auto"}
         return {"name": self.name, "device": self.device, **values, **wishes}
 
 
@@ -71,12 +74,18 @@ class TwoLinks(Topology):
     """The namespaces, with one emulator for each link."""
 
     def __init__(
-        self, folder: Path, lines: tuple[OneLink, ...], *, multipath: tuple[bool, bool] = (True, True)
+        self,
+        folder: Path,
+        lines: tuple[OneLink, ...],
+        *,
+        multipath: tuple[bool, bool] = (True, True),
+        links_ipv6: bool = False,
     ) -> None:
         """`multipath`: the kernels of the remote and of the ground have Multipath TCP."""
         super().__init__(folder)
         self._lines = lines
         self._multipath = multipath
+        self._links_ipv6 = links_ipv6
         self.near = Namespace("near")
         self.emulated: dict[str, Link] = {}
 
@@ -94,7 +103,21 @@ class TwoLinks(Topology):
             self.emulated[line.name] = stack.enter_context(Link(folder, line.profile, *ends, seed=number + 1))
             # The operator's own routes: the first link is the default.
             self.near.ip("route", "add", "default", "dev", line.device, "metric", str(10 * (number + 1)))
+            if self._links_ipv6:
+                self._add_ipv6_to(line.device, number)
         self.gateway.ip("route", "add", HOME, "dev", self._lines[0].device)
+        if self._links_ipv6:
+            self.gateway.sysctl("net.ipv6.conf.lo.disable_ipv6", 0)
+            self.gateway.ip("address", "add", f"{GROUND_IPV6}/128", "dev", "lo", "nodad")
+
+    def _add_ipv6_to(self, device: str, number: int) -> None:
+        """Gives a link addresses of IPv6. The other end is the gateway of this one."""
+        ends = (self.near, f"2001:db8:{0x41 + number:x}::2"), (self.gateway, f"2001:db8:{0x41 + number:x}::1")
+        for namespace, address in ends:
+            namespace.sysctl(f"net.ipv6.conf.{device}.disable_ipv6", 0)
+            namespace.ip("address", "add", f"{address}/64", "dev", device, "nodad")
+        route = ["default", "via", ends[1][1], "dev", device, "metric", str(10 * (number + 1))]
+        self.near.ip("-6", "route", "add", *route)
 
 
 @dataclass
@@ -186,8 +209,10 @@ def two_links(
     multipath: tuple[bool, bool] = (True, True),
     watched: bool = True,
     far_multipath: str = "on",
+    ipv6: bool = False,
 ) -> Iterator[TwoLinksBed]:
-    """Sets up the bed. With one link, the remote has `link`. `far_multipath` is `split.multipath` of the ground."""
+    """Sets up the bed. With one link, the remote has `link`. `far_multipath` is `split.multipath` of the ground. With
+    `ipv6`, the remote reaches the ground by IPv6."""
     authority = Authority(folder)
     site = Site(dns=[f"{RESOLVER}:53"], https_port=443, ca=authority.files.as_dict())
     addresses = (str(one) for one in SITES.hosts() if str(one) != RESOLVER)
@@ -196,9 +221,9 @@ def two_links(
     for number in range(6):
         site.hosts[f"h{number}.example.org"] = {"address": next(addresses), "generate": True}
     with ExitStack() as stack:
-        line = stack.enter_context(TwoLinks(folder, lines, multipath=multipath))
+        line = stack.enter_context(TwoLinks(folder, lines, multipath=multipath, links_ipv6=ipv6))
         stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
-        ends = Ends(line.near, NEAR_HOME, line.gateway, GROUND)
+        ends = Ends(line.near, NEAR_HOME, line.gateway, f"[{GROUND_IPV6}]" if ipv6 else GROUND)
         first = links.link(lines[0].profile).setting
         of_remote = {"link": None, "links": [one.setting for one in lines]} if len(lines) > 1 else {}
         if lines[0].fill != "off":

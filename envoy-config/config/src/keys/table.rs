@@ -77,7 +77,7 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key(
         "links",
-        Form("list of `{ name, device, rtt, down, up, price, fill, use }`"),
+        Form("list of `{ name, device, rtt, down, up, price, mtu, fill, use }`"),
         Is("[]"),
         "a remote, in place of `link`: several links under one pair, the preferred one first ([how](../docs/src/two-links.md)). Connections to the ground outlive the loss of a link. A preview",
     ),
@@ -101,6 +101,12 @@ pub(crate) const KEYS: &[Key] = &[
         Words(&["free", "metered"]),
         Is("free"),
         "`metered`: each byte costs money. As a standby, it is probed every 4 minutes while nothing else is wrong, and carries data only while no other link works",
+    ),
+    key(
+        "links.mtu",
+        NumberOrAuto { min: 576, max: 9216 },
+        Is("auto"),
+        "the largest packet that crosses this link whole, in bytes. All connections over it use smaller packets in both directions. `auto`: the kernel finds the size",
     ),
     key(
         "links.fill",

@@ -37,13 +37,19 @@ pub(super) fn link(reader: &mut Reader, top: &Section<'_>) -> Option<Link> {
     let up = reader.required(&section, "up", "the rate from clients, such as `up: 5mbit`", Reader::rate);
     let words = [("free", Price::Free), ("metered", Price::Metered)];
     let price = reader.optional(&section, "price", |reader, setting| reader.word(setting, &words));
-    let mtu = reader.optional(&section, "mtu", |reader, setting| match setting.text() {
-        Some("auto") => Some(None),
-        _ => reader.number(setting).map(Some),
-    });
+    let mtu = reader.optional(&section, "mtu", mtu);
     let fill = reader.optional(&section, "fill", fill);
     let device = reader.optional(&section, "device", device);
     Some(Link { rtt: rtt?, down: down?, up: up?, price: price?, mtu: mtu?, fill: fill?, device: device? })
+}
+
+/// Returns None for a value that is refused, and Some(None) for a size that the kernel finds.
+#[allow(clippy::option_option, reason = "both are optional")]
+pub(super) fn mtu(reader: &mut Reader, setting: &Setting<'_>) -> Option<Option<u32>> {
+    match setting.text() {
+        Some("auto") => Some(None),
+        _ => reader.number(setting).map(Some),
+    }
 }
 
 pub(super) fn fill(reader: &mut Reader, setting: &Setting<'_>) -> Option<Fill> {

@@ -71,6 +71,7 @@ fn link(reader: &mut Reader, item: &Setting<'_>) -> Option<NamedLink> {
     let up = reader.required(&group, "up", "its rate from clients, such as `up: 2mbit`", Reader::rate);
     let prices = [("free", Price::Free), ("metered", Price::Metered)];
     let price = reader.optional(&group, "price", |reader, setting| reader.word(setting, &prices));
+    let mtu = reader.optional(&group, "mtu", edge::mtu);
     let fill = reader.optional(&group, "fill", edge::fill);
     let uses =
         [("auto", UseWish::Auto), ("always", UseWish::Always), ("bulk", UseWish::Bulk), ("backup", UseWish::Backup)];
@@ -82,6 +83,7 @@ fn link(reader: &mut Reader, item: &Setting<'_>) -> Option<NamedLink> {
         down: down?,
         up: up?,
         price: price?,
+        mtu: mtu?,
         fill: fill?,
         wish: wish?,
     })

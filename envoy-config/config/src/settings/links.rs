@@ -21,6 +21,8 @@ pub struct NamedLink {
     pub up: Rate,
     /// The price of its bytes.
     pub price: Price,
+    /// The largest packet that crosses it whole, in bytes. None: the kernel finds it.
+    pub mtu: Option<u32>,
     /// The part of it that Longhaul sends at most.
     pub fill: Fill,
     /// The use that the file states.
@@ -91,6 +93,7 @@ mod tests {
             rtt: Duration::from_millis(rtt),
             down: rate(down),
             up: rate(up),
+            mtu: None,
             price: Price::Free,
             fill: Fill::Off,
             wish: UseWish::Auto,

@@ -171,6 +171,25 @@ fn of_links(links: &[LinkState]) -> String {
     for link in links {
         let _ = writeln!(text, "longhaul_link_failures_total{{link=\"{}\"}} {}", link.name, link.deaths);
     }
+    text += "# HELP longhaul_link_connections Connections with the ground over one of several links.\n\
+             # TYPE longhaul_link_connections gauge\n";
+    for link in links {
+        for (protocol, count) in [("mptcp", link.multipath), ("tcp", link.plain)] {
+            let name = &link.name;
+            let _ = writeln!(text, "longhaul_link_connections{{link=\"{name}\",protocol=\"{protocol}\"}} {count}");
+        }
+    }
+    text += "# HELP longhaul_link_stood_in_bytes_total Bytes of a standby while no other link worked.\n\
+             # TYPE longhaul_link_stood_in_bytes_total counter\n";
+    for link in links.iter().filter(|link| link.stood_in_s > 0) {
+        for (direction, bytes) in [("down", link.stood_in_down_bytes), ("up", link.stood_in_up_bytes)] {
+            let link = &link.name;
+            let _ = writeln!(
+                text,
+                "longhaul_link_stood_in_bytes_total{{link=\"{link}\",direction=\"{direction}\"}} {bytes}"
+            );
+        }
+    }
     text
 }
 
@@ -200,6 +219,13 @@ mod tests {
             address: None,
             down_bytes: 1500,
             up_bytes: 700,
+            metered: false,
+            stood_in_s: if name == "geo" { 9 } else { 0 },
+            stood_in_down_bytes: 60,
+            stood_in_up_bytes: 5,
+            multipath: 7,
+            plain: 1,
+            hindered: None,
         };
         let text = of_links(&[link("lte", true), link("geo", false)]);
         for line in [
@@ -207,9 +233,12 @@ mod tests {
             "longhaul_link_up{link=\"geo\"} 0",
             "longhaul_link_bytes_total{link=\"lte\",direction=\"up\"} 700",
             "longhaul_link_failures_total{link=\"geo\"} 2",
+            "longhaul_link_connections{link=\"lte\",protocol=\"tcp\"} 1",
+            "longhaul_link_stood_in_bytes_total{link=\"geo\",direction=\"down\"} 60",
         ] {
             assert!(text.contains(&format!("\n{line}\n")), "{line}\n{text}");
         }
+        assert!(!text.contains("stood_in_bytes_total{link=\"lte\""), "{text}");
         assert_eq!(of_links(&[]), "");
     }
 

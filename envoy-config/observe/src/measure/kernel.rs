@@ -11,6 +11,8 @@ use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, 
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 use netlink_sys::{Socket, SocketAddr as NetlinkAddr};
 
+use super::multipath;
+
 /// The largest part of a dump that the kernel sends is half of this.
 const BUFFER: usize = 1 << 16;
 /// The minimum of a connection that has measured no round trip yet.
@@ -36,6 +38,8 @@ pub struct Connection {
     pub id: ConnectionId,
     /// False if this end closed it, and its last bytes wait for an acknowledgement.
     pub(crate) is_open: bool,
+    /// True if Multipath TCP carries it. False also for those without `CAP_NET_ADMIN`.
+    pub is_multipath: bool,
     /// The minimum of the round-trip time, in microseconds. None if nothing was acknowledged yet.
     pub(crate) min_rtt_us: Option<u32>,
     /// The mean of the last round-trip times (RFC 6298), in microseconds. It has the queues in it.
@@ -87,6 +91,7 @@ impl Connection {
         Self {
             id,
             is_open: true,
+            is_multipath: false,
             min_rtt_us: None,
             rtt_us: 0,
             delivery_rate: 0,
@@ -227,13 +232,14 @@ fn connection(response: &InetResponse) -> Option<Connection> {
         remote: SocketAddr::new(socket.destination_address.to_canonical(), socket.destination_port),
         cookie: socket.cookie,
     };
-    Some(figures(id, info))
+    Some(figures(id, info, multipath::is_agreed(&response.nlas)))
 }
 
-fn figures(id: ConnectionId, info: &TcpInfo) -> Connection {
+fn figures(id: ConnectionId, info: &TcpInfo, is_multipath: bool) -> Connection {
     Connection {
         id,
         is_open: info.state == TCP_ESTABLISHED,
+        is_multipath,
         min_rtt_us: Some(info.min_rtt).filter(|rtt| !matches!(*rtt, 0 | NO_RTT)),
         rtt_us: info.rtt,
         delivery_rate: info.delivery_rate,

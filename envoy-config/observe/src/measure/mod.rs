@@ -11,6 +11,7 @@ mod black_hole;
 mod carried;
 mod estimate;
 mod kernel;
+mod multipath;
 mod pair_end;
 mod passive;
 mod proposal;

@@ -56,6 +56,27 @@ pub struct LinkState {
     pub down_bytes: u64,
     /// See `down_bytes`.
     pub up_bytes: u64,
+    /// True if each byte costs.
+    #[serde(default)]
+    pub metered: bool,
+    /// The time for which a standby was used because no other link worked, in seconds, since the beginning of the watch.
+    #[serde(default)]
+    pub stood_in_s: u64,
+    /// The bytes that came in and went out at the interface in this time.
+    #[serde(default)]
+    pub stood_in_down_bytes: u64,
+    /// See `stood_in_down_bytes`.
+    #[serde(default)]
+    pub stood_in_up_bytes: u64,
+    /// The connections with the ground over it that are of Multipath TCP.
+    #[serde(default)]
+    pub multipath: u32,
+    /// Those of plain TCP, which end with the link.
+    #[serde(default)]
+    pub plain: u32,
+    /// The reason why connections do not outlive a link, in words. None: they do, or the file does not want it.
+    #[serde(default)]
+    pub hindered: Option<String>,
 }
 
 /// A fault of the packet rules.

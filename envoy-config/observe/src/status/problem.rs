@@ -287,6 +287,16 @@ pub(super) enum Warning {
         /// A link that works.
         standing: String,
     },
+    /// Connections do not outlive one of several links.
+    #[error("the link {name} ({device}): {fault}")]
+    LinkHindered {
+        /// Its name.
+        name: String,
+        /// Its interface.
+        device: String,
+        /// The fault, in words.
+        fault: String,
+    },
     /// Names of some clients pass this box by.
     #[error(
         "a client uses encrypted DNS (DNS over https or TLS) of a public resolver, past this box: each of its names waits for the link. `dns.canary`, on by default, asks browsers not to. Where somebody chose that resolver, change it in the browser or the system"
@@ -486,6 +496,10 @@ pub(super) fn warnings(status: &Status, machine: &Machine) -> Vec<Warning> {
             standing: standing.name.clone(),
         }));
     }
+    found.extend(status.links.iter().filter_map(|link| {
+        let fault = link.hindered.clone()?;
+        Some(Warning::LinkHindered { name: link.name.clone(), device: link.device.clone(), fault })
+    }));
     let fault = status.compared.as_ref().and_then(|compared| compared.fault.clone());
     found.extend(fault.map(Warning::NothingCompared));
     let elsewhere = machine.missing_addresses.iter().filter(|address| status.is_unreachable(**address).is_none());

@@ -571,6 +571,13 @@ fn each_of_several_links_is_shown_and_one_that_is_down_is_a_warning() {
         address: Some("192.0.2.1".to_owned()),
         down_bytes: 3_000_000,
         up_bytes: 700,
+        metered: name == "geo",
+        stood_in_s: 0,
+        stood_in_down_bytes: 0,
+        stood_in_up_bytes: 0,
+        multipath: 7,
+        plain: 0,
+        hindered: None,
     };
     let mut status = healthy("remote");
     assert!(!status.text().contains("lte"));
@@ -578,7 +585,7 @@ fn each_of_several_links_is_shown_and_one_that_is_down_is_a_warning() {
     status.links = vec![link("lte", false), link("geo", true)];
     let text = status.text();
     assert!(text.contains("lte (lte0, preferred): DOWN 1 min"), "{text}");
-    assert!(text.contains("geo (geo0, backup): up 1 min") && text.contains("RTT 86 ms"), "{text}");
+    assert!(text.contains("geo (geo0, backup, metered): up 1 min") && text.contains("RTT 86 ms"), "{text}");
     let words = |status: &Status| {
         problem::warnings(status, &here()).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
     };
@@ -586,4 +593,13 @@ fn each_of_several_links_is_shown_and_one_that_is_down_is_a_warning() {
     assert!(words(&status).contains("geo carries everything meanwhile"), "{}", words(&status));
     status.links = vec![link("lte", true), link("geo", true)];
     assert_eq!(words(&status), "");
+    // A terminal breaks long rows.
+    let text = |status: &Status| status.text().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text(&status).contains("700 B up, connections 7"), "{}", text(&status));
+    (status.links[1].stood_in_s, status.links[1].stood_in_down_bytes) = (120, 2_000_000);
+    status.links[1].stood_in_up_bytes = 40_000;
+    assert!(text(&status).contains("; stood in for 2 min: 2.0 MB down, 40.0 kB up"), "{}", text(&status));
+    (status.links[0].plain, status.links[0].hindered) = (8, Some("its connections end".to_owned()));
+    assert!(text(&status).contains("connections 15 (8 of plain TCP)"), "{}", text(&status));
+    assert!(words(&status).starts_with("the link lte (lte0): its connections end"), "{}", words(&status));
 }

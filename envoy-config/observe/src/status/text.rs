@@ -188,8 +188,23 @@ fn one_of_links(link: &LinkState, now: u64) -> String {
         1 => ", failed once".to_owned(),
         several => format!(", failed {several} times"),
     };
+    let price = if link.metered { ", metered" } else { "" };
+    let connections = match (link.multipath + link.plain, link.plain) {
+        (0, _) => String::new(),
+        (all, 0) => format!(", connections {all}"),
+        (all, plain) => format!(", connections {all} ({plain} of plain TCP)"),
+    };
+    let stood_in = match link.stood_in_s {
+        0 => String::new(),
+        seconds => format!(
+            "; stood in for {}: {} down, {} up",
+            time(seconds),
+            size(link.stood_in_down_bytes),
+            size(link.stood_in_up_bytes)
+        ),
+    };
     format!(
-        "{} ({}, {}): {state} {}{rtt}, {} down, {} up{deaths}",
+        "{} ({}, {}{price}): {state} {}{rtt}, {} down, {} up{connections}{deaths}{stood_in}",
         link.name,
         link.device,
         link.used,

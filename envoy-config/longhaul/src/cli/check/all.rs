@@ -54,7 +54,8 @@ fn links(derived: &Derived, width: usize) -> String {
     }
     let row = |plan: &LinkPlan| {
         let link = &plan.link;
-        let rates = format!("RTT {}, {} down, {} up", show_duration(link.rtt), link.down, link.up);
+        let mtu = link.mtu.map(|mtu| format!(", packets of {mtu} bytes")).unwrap_or_default();
+        let rates = format!("RTT {}, {} down, {} up{mtu}", show_duration(link.rtt), link.down, link.up);
         let dead = format!("dead after {} = {}", show_duration(plan.dead_after), plan.dead_after_formula);
         let use_row = vec![link.name.clone(), plan.used.as_str().to_owned(), plan.why.to_owned()];
         let probe = format!("{dead}; while idle, probed every {}", show_duration(plan.idle_probe));

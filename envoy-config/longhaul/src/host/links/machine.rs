@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use super::setup::{Item, Place, endpoint};
+use super::setup::{Item, Place, Places, endpoint};
 
 #[derive(Deserialize)]
 struct Interface {
@@ -18,21 +18,39 @@ struct Interface {
 
 #[derive(Deserialize)]
 struct Address {
-    local: Option<Ipv4Addr>,
+    local: Option<IpAddr>,
     scope: Option<String>,
+    /// An address of IPv6 that changes every day, one that no connection should begin with, and one that may be somebody
+    /// else's.
+    #[serde(default)]
+    temporary: bool,
+    #[serde(default)]
+    deprecated: bool,
+    #[serde(default)]
+    tentative: bool,
 }
 
 #[derive(Deserialize)]
 struct Route {
     dev: Option<String>,
-    gateway: Option<Ipv4Addr>,
+    gateway: Option<IpAddr>,
 }
 
-/// Returns the IPv4 address and the gateway of each interface that has an address.
-pub(super) fn places() -> BTreeMap<String, Place> {
-    let addresses = output(&["-j", "-4", "address", "show", "up"]);
-    let routes = output(&["-j", "-4", "route", "show", "default", "table", "main"]);
-    parse(addresses.as_deref().unwrap_or("[]"), routes.as_deref().unwrap_or("[]"))
+/// Returns the addresses and the gateways of each interface that has an address.
+pub(super) fn places() -> BTreeMap<String, Places> {
+    let of = |family: &str| {
+        let addresses = output(&["-j", family, "address", "show", "up"]);
+        let routes = output(&["-j", family, "route", "show", "default", "table", "main"]);
+        parse(addresses.as_deref().unwrap_or("[]"), routes.as_deref().unwrap_or("[]"))
+    };
+    let mut places = BTreeMap::<String, Places>::new();
+    for (device, place) in of("-4") {
+        places.entry(device).or_default().ipv4 = Some(place);
+    }
+    for (device, place) in of("-6") {
+        places.entry(device).or_default().ipv6 = Some(place);
+    }
+    places
 }
 
 fn parse(addresses: &str, routes: &str) -> BTreeMap<String, Place> {
@@ -40,8 +58,9 @@ fn parse(addresses: &str, routes: &str) -> BTreeMap<String, Place> {
     let routes: Vec<Route> = serde_json::from_str(routes).unwrap_or_default();
     let gateway = |device: &str| routes.iter().find(|route| route.dev.as_deref() == Some(device))?.gateway;
     let place = |interface: Interface| {
+        let lasts = |one: &&Address| !one.temporary && !one.deprecated && !one.tentative;
         let global = |one: &&Address| one.scope.as_deref() == Some("global");
-        let address = interface.addr_info.iter().find(global)?.local?;
+        let address = interface.addr_info.iter().filter(global).find(lasts)?.local?;
         let gateway = gateway(&interface.ifname);
         Some((interface.ifname, Place { address, gateway }))
     };
@@ -50,7 +69,7 @@ fn parse(addresses: &str, routes: &str) -> BTreeMap<String, Place> {
 
 #[derive(Deserialize)]
 struct Endpoint {
-    address: Ipv4Addr,
+    address: IpAddr,
     id: u32,
     dev: Option<String>,
     #[serde(default)]
@@ -64,7 +83,6 @@ pub(super) fn endpoints() -> Vec<Item> {
 
 fn endpoints_in(json: &str) -> Vec<Item> {
     let found: Vec<serde_json::Value> = serde_json::from_str(json).unwrap_or_default();
-    // Others may have addresses of IPv6.
     let parsed = found.into_iter().filter_map(|one| serde_json::from_value::<Endpoint>(one).ok());
     parsed.filter_map(|one| endpoint(one.id, one.address, one.dev?, one.backup)).collect()
 }
@@ -136,13 +154,16 @@ mod tests {
         let routes =
             r#"[{"dst":"default","gateway":"192.0.2.1","dev":"wan0","metric":100},{"dst":"default","dev":"wwan0"}]"#;
         let found = parse(addresses, routes);
-        let place = |address: [u8; 4], gateway: Option<[u8; 4]>| Place {
-            address: address.into(),
-            gateway: gateway.map(Into::into),
-        };
+        let place =
+            |address: &str, gateway: &str| Place { address: address.parse().unwrap(), gateway: gateway.parse().ok() };
         assert_eq!(found.len(), 2);
-        assert_eq!(found["wan0"], place([192, 0, 2, 7], Some([192, 0, 2, 1])));
-        assert_eq!(found["wwan0"], place([198, 51, 100, 9], None));
+        assert_eq!(found["wan0"], place("192.0.2.7", "192.0.2.1"));
+        assert_eq!(found["wwan0"], place("198.51.100.9", ""));
+        let addresses = r#"[{"ifname":"wan0","addr_info":[{"local":"2001:db8::5","scope":"global","temporary":true},
+            {"local":"2001:db8::6","scope":"global","tentative":true},{"local":"2001:db8::7","scope":"global"},
+            {"local":"fe80::7","scope":"link"}]}]"#;
+        let found = parse(addresses, r#"[{"dst":"default","gateway":"fe80::1","dev":"wan0"}]"#);
+        assert_eq!(found["wan0"], place("2001:db8::7", "fe80::1"));
         assert!(parse("nonsense", "[]").is_empty());
     }
 }

@@ -5,12 +5,14 @@
 
 mod judge;
 mod latecomers;
+mod link;
 mod machine;
+mod paths;
 mod probe;
 mod setup;
+mod stand_in;
 
-use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,17 +20,18 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{fs, io, mem, process};
 
-use longhaul_config::{Host, Settings, show_duration};
-use longhaul_derive::{HostFacts, LinkPlan, MultipathUse, derive};
+use longhaul_config::{Family, Host, Settings, show_duration};
+use longhaul_derive::{HostFacts, MultipathUse, derive};
 use longhaul_observe::measure::{Connection, Kernel};
 use longhaul_observe::report::LinkState;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use judge::{Judge, Signs, Step, Times};
+use judge::Step;
 use latecomers::Latecomers;
-use probe::Probes;
-use setup::{Item, Place, Present};
+use link::Link;
+use paths::Paths;
+use setup::{Item, Places, Present};
 
 /// The time between two looks at the links.
 const TICK: Duration = Duration::from_millis(100);
@@ -125,78 +128,12 @@ fn modified(file: &Path) -> Option<SystemTime> {
     fs::metadata(file).and_then(|metadata| metadata.modified()).ok()
 }
 
-/// One link.
-struct Link {
-    plan: LinkPlan,
-    judge: Judge,
-    place: Option<Place>,
-    probes: Probes,
-    /// The bytes of each connection over it, as they were at the last look.
-    seen: HashMap<[u8; 8], u64>,
-    rtt: Option<Duration>,
-    /// The time of the last change, in seconds since 1970, and the number of deaths.
-    changed_at: u64,
-    deaths: u32,
-}
-
-impl Link {
-    fn new(plan: LinkPlan, now: Duration) -> Self {
-        let judge = Judge::new(Times::of(&plan), now);
-        let (probes, seen) = <(Probes, HashMap<[u8; 8], u64>)>::default();
-        Self { plan, judge, place: None, probes, seen, rtt: None, changed_at: since_1970(), deaths: 0 }
-    }
-
-    /// Returns the signs since the last look.
-    fn signs(&mut self, connections: &[Connection]) -> Signs {
-        let answered = self.probes.answered();
-        if answered.is_some() {
-            self.rtt = answered;
-        }
-        let mut signs = Signs { present: self.place.is_some(), answered: answered.is_some(), ..Signs::default() };
-        let Some(place) = self.place else { return signs };
-        let mut seen = HashMap::new();
-        for one in connections.iter().filter(|one| one.id.local.ip() == IpAddr::V4(place.address)) {
-            let bytes = one.received.saturating_add(one.acknowledged_bytes);
-            signs.progress |= self.seen.get(&one.id.cookie).is_none_or(|before| *before < bytes);
-            signs.waiting |= one.unacknowledged > 0;
-            seen.insert(one.id.cookie, bytes);
-        }
-        self.seen = seen;
-        signs
-    }
-
-    fn present(&self) -> Present {
-        Present {
-            device: self.plan.device().to_string(),
-            used: self.plan.used,
-            place: self.place,
-            died: self.judge.died(),
-        }
-    }
-
-    fn state(&self, bytes: &BTreeMap<String, (u64, u64)>) -> LinkState {
-        let (down_bytes, up_bytes) = bytes.get(self.plan.device().as_str()).copied().unwrap_or_default();
-        LinkState {
-            name: self.plan.link.name.clone(),
-            device: self.plan.device().to_string(),
-            used: self.plan.used.as_str().to_owned(),
-            alive: self.judge.is_alive(),
-            changed_at: self.changed_at,
-            deaths: self.deaths,
-            rtt_ms: self.rtt.map(|rtt| u64::try_from(rtt.as_millis()).unwrap_or(u64::MAX)),
-            address: self.place.map(|place| place.address.to_string()),
-            down_bytes,
-            up_bytes,
-        }
-    }
-}
-
 /// All links.
 struct Links {
     each: Vec<Link>,
     multipath: bool,
     /// The address of the ground in the file, if it has one, and its port.
-    ground: Option<(Option<Ipv4Addr>, u16)>,
+    ground: Option<(Option<IpAddr>, u16)>,
     /// The address at which connections found it.
     found: Option<SocketAddr>,
     applied: Vec<Item>,
@@ -231,8 +168,8 @@ impl Links {
         let derived = derive(settings, &HostFacts::unknown());
         self.multipath = matches!(derived.multipath, MultipathUse::Opens(_));
         self.ground = settings.role.grounds().first().map(|ground| match ground.host {
-            Host::Address(IpAddr::V4(address)) => (Some(address), ground.port),
-            _ => (None, ground.port),
+            Host::Address(address) => (Some(address), ground.port),
+            Host::Name(_) => (None, ground.port),
         });
         let now = self.start.elapsed();
         let mut before = mem::take(&mut self.each);
@@ -265,13 +202,14 @@ impl Links {
         }
         if self.looked.is_none_or(|looked| looked.elapsed() >= SELDOM) {
             self.looked = Some(Instant::now());
-            let places = machine::places();
+            let (places, family) = (machine::places(), self.family());
             for link in &mut self.each {
-                let place = places.get(link.plan.device().as_str()).copied();
-                if place.map(|place| place.address) != link.place.map(|place| place.address) {
+                let places = places.get(link.plan.device().as_str()).copied().unwrap_or_default();
+                let address = |places: &Places| places.of(family).map(|place| place.address);
+                if address(&places) != address(&link.places) {
                     link.probes.clear();
                 }
-                link.place = place;
+                link.places = places;
             }
             if self.latecomers.are_due(self.start.elapsed()) {
                 self.run(setup::look_again());
@@ -282,12 +220,13 @@ impl Links {
         let now = self.start.elapsed();
         // Nothing can be probed before connections have found a ground that has a name.
         let Some(ground) = self.ground_at() else { return };
+        let family = Family::of(ground.ip());
         for link in &mut self.each {
-            let signs = link.signs(&connections);
+            let signs = link.signs(family, &connections);
             match link.judge.look(now, signs) {
                 Step::Wait => {}
                 Step::Probe => {
-                    if let Some(place) = link.place {
+                    if let Some(place) = link.places.of(family) {
                         link.probes.send(link.plan.device().as_str(), place.address, ground);
                     }
                 }
@@ -310,13 +249,20 @@ impl Links {
             }
         }
         self.apply();
+        if self.multipath {
+            let all = self.each.iter().fold(Paths::default(), |sum, link| sum + link.paths);
+            for link in &mut self.each {
+                link.judge_paths(now, all - link.paths);
+            }
+        }
     }
 
     /// Returns the connections to the ground.
     fn connections(&mut self) -> Vec<Connection> {
         let (Some(kernel), Some((_, port))) = (&self.kernel, self.ground) else { return Vec::new() };
         let connections = kernel.connections_to(port).unwrap_or_default();
-        let own = |ip: IpAddr| self.each.iter().any(|link| link.place.is_some_and(|place| ip == place.address));
+        let is_at = |ip: IpAddr, link: &Link| link.places.of(Family::of(ip)).is_some_and(|place| ip == place.address);
+        let own = |ip: IpAddr| self.each.iter().any(|link| is_at(ip, link));
         if let Some(one) = connections.iter().find(|one| own(one.id.local.ip())) {
             self.found = Some(one.id.remote);
         }
@@ -329,10 +275,15 @@ impl Links {
         address.map(|address| (address, port).into()).or(self.found)
     }
 
+    /// Returns the family of the ground's address.
+    fn family(&self) -> Family {
+        self.ground_at().map_or(Family::Ipv4, |ground| Family::of(ground.ip()))
+    }
+
     /// Tells the kernel what has changed.
     fn apply(&mut self) {
         let present: Vec<Present> = self.each.iter().map(Link::present).collect();
-        self.reach(setup::wanted(&present, self.multipath));
+        self.reach(setup::wanted(&present, self.family(), self.multipath));
     }
 
     fn reach(&mut self, wanted: Vec<Item>) {
@@ -360,12 +311,21 @@ impl Links {
         self.reach(setup::kept(&self.applied));
     }
 
-    fn states(&self) -> Vec<LinkState> {
+    /// Returns the state of each link. Call it often: it counts what a standby carries in between.
+    fn states(&mut self) -> Vec<LinkState> {
         if self.each.is_empty() {
             return Vec::new();
         }
         let bytes = machine::bytes();
-        self.each.iter().map(|link| link.state(&bytes)).collect()
+        let (now, family) = (self.start.elapsed(), self.family());
+        let no_other_works = !self.each.iter().any(|link| link.judge.is_alive() && !link.plan.used.stands_by());
+        for link in &mut self.each {
+            let stands_in = no_other_works && link.judge.is_alive() && link.plan.used.stands_by();
+            if let Some(bytes) = bytes.get(link.plan.device().as_str()) {
+                link.stand_in.add(now, *bytes, stands_in);
+            }
+        }
+        self.each.iter().map(|link| link.state(family, &bytes)).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Probes of a link: TCP handshakes with the ground, bound to the interface. Any response shows that the link works.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,7 +19,7 @@ pub(super) struct Probes(Vec<(Instant, Socket)>);
 
 impl Probes {
     /// Sends a probe to `ground`. An interface that cannot send is one without a response.
-    pub(super) fn send(&mut self, device: &str, from: Ipv4Addr, ground: SocketAddr) {
+    pub(super) fn send(&mut self, device: &str, from: IpAddr, ground: SocketAddr) {
         if let Ok(socket) = begin(device, from, ground) {
             self.0.push((Instant::now(), socket));
             if self.0.len() > MOST {
@@ -50,11 +50,11 @@ impl Probes {
 }
 
 /// Begins a handshake. A reset ends it, which costs the ground nothing.
-fn begin(device: &str, from: Ipv4Addr, ground: SocketAddr) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+fn begin(device: &str, from: IpAddr, ground: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(ground), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
     socket.bind_device(Some(device.as_bytes()))?;
-    socket.bind(&SocketAddrV4::new(from, 0).into())?;
+    socket.bind(&SocketAddr::new(from, 0).into())?;
     socket.set_linger(Some(Duration::ZERO))?;
     match socket.connect(&ground.into()) {
         Err(error) if error.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => Ok(socket),
@@ -84,13 +84,13 @@ pub(super) fn wait<'p>(probes: impl Iterator<Item = &'p Probes>, time: Duration)
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 
     use super::*;
 
     fn probed(ground: SocketAddr) -> Option<Duration> {
         let mut probes = Probes::default();
-        probes.send("lo", Ipv4Addr::LOCALHOST, ground);
+        probes.send("lo", ground.ip(), ground);
         for _ in 0..10 {
             if let Some(time) = probes.answered() {
                 return Some(time);
@@ -102,17 +102,20 @@ mod tests {
 
     #[test]
     fn a_handshake_and_a_refusal_are_both_signs_of_life() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let at = listener.local_addr().unwrap();
-        assert!(probed(at).is_some());
-        drop(listener);
-        assert!(probed(at).is_some(), "a refusal came from the other end");
+        for address in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
+            // This machine may have no IPv6.
+            let Ok(listener) = TcpListener::bind((address, 0)) else { continue };
+            let at = listener.local_addr().unwrap();
+            assert!(probed(at).is_some(), "{at}");
+            drop(listener);
+            assert!(probed(at).is_some(), "a refusal came from the other end");
+        }
     }
 
     #[test]
     fn an_interface_that_is_not_there_gives_no_response() {
         let mut probes = Probes::default();
-        probes.send("nothere0", Ipv4Addr::LOCALHOST, ([127, 0, 0, 1], 9).into());
+        probes.send("nothere0", Ipv4Addr::LOCALHOST.into(), ([127, 0, 0, 1], 9).into());
         assert_eq!(probes.answered(), None);
     }
 }
