@@ -17,7 +17,7 @@ struct Rule {
     round_trips_of_queue: u64,
     /// The bytes that the pair itself may put there at once. On a slow uplink, they take longer than the above.
     burst: u64,
-    /// The number of readings in a row that must show a full link. One may be a burst.
+    /// The number of readings that must show a full link, while the queue stays long. One may be a burst.
     readings: u32,
     /// The limit after a fall, in percent of the rate that arrives. The rest drains the queue.
     fall_percent: u64,
@@ -60,7 +60,7 @@ pub struct Carried {
     thousandths: u64,
     delivered: HashMap<ConnectionId, u64>,
     at: Duration,
-    /// The number of readings in a row that showed a full link, and the highest rate of payload in one of them, in bytes a
+    /// Since the queue is long: the number of readings that showed a full link, and the highest rate of payload, in bytes a
     /// second. BBR stops for a moment each 10 s, so the last reading may be low.
     full: (u32, u64),
     /// The limit to hold after the last fall, in thousandths, and the end of that.
@@ -96,14 +96,15 @@ impl Carried {
         let (mut queue_is_long, mut has_more) = (false, false);
         for (connection, _) in busy {
             queue_is_long |= self.has_long_queue(connection);
-            has_more |= !connection.app_limited;
+            // Between two turns of the shares, a full connection has nothing to send for a moment.
+            has_more |= !connection.app_limited || connection.unsent > 0;
         }
         self.delivered = connections.iter().map(|one| (one.id, one.delivered)).collect();
         self.at = at;
         let (readings, highest) = self.full;
         let millis = u64::try_from(passed.as_millis()).unwrap_or(u64::MAX).max(1);
         let rate = all.saturating_mul(1000) / millis;
-        self.full = if queue_is_long && has_more { (readings + 1, highest.max(rate)) } else { (0, 0) };
+        self.full = if queue_is_long { (readings + u32::from(has_more), highest.max(rate)) } else { (0, 0) };
         if self.full.0 >= RULE.readings && at >= self.may_fall {
             self.fall();
         } else if !queue_is_long {
@@ -156,6 +157,11 @@ mod tests {
 
         /// A second in which `bytes` of payload arrive, with `queue_ms` in the queue.
         fn step(&mut self, bytes: u64, queue_ms: u32, app_limited: bool) -> u32 {
+            self.turn(bytes, queue_ms, app_limited, 0)
+        }
+
+        /// The same, with `unsent` bytes that wait in the socket at its end.
+        fn turn(&mut self, bytes: u64, queue_ms: u32, app_limited: bool, unsent: u32) -> u32 {
             self.at += SECOND;
             self.delivered += bytes;
             let pipe = Connection {
@@ -163,6 +169,7 @@ mod tests {
                 rtt_us: 700_000 + queue_ms * 1000,
                 min_rtt_us: Some(700_000),
                 app_limited,
+                unsent,
                 ..Connection::idle(1)
             };
             // A connection that carries next to nothing says nothing about the link.
@@ -206,6 +213,19 @@ mod tests {
         for _ in 0..20 {
             assert_eq!(bed.step(225_000, 400, false), 100);
             assert_eq!(bed.step(225_000, 0, false), 100);
+        }
+    }
+
+    #[test]
+    fn a_connection_that_waits_for_its_next_turn_is_full_too() {
+        let mut bed = Bed::new(LIMIT);
+        let limits = [0, 30_000, 0, 0, 12_000].map(|unsent| bed.turn(115_000, 900, true, unsent));
+        assert_eq!(limits, [100, 100, 100, 100, 40]);
+        // A short page beside the traffic of others, and a queue that empties in between.
+        let mut bed = Bed::new(LIMIT);
+        for _ in 0..20 {
+            assert_eq!(bed.turn(20_000, 600, true, 30_000), 100);
+            assert_eq!(bed.turn(20_000, 0, true, 30_000), 100);
         }
     }
 

@@ -63,6 +63,8 @@ pub struct Connection {
     pub(crate) sent_needlessly: u32,
     /// The segments that the other end has not acknowledged yet.
     pub unacknowledged: u32,
+    /// The bytes that wait to be sent for the first time.
+    pub(crate) unsent: u32,
     /// The bytes that came from the other end.
     pub received: u64,
     /// The bytes that the other end has acknowledged, without those behind a loss.
@@ -103,6 +105,7 @@ impl Connection {
             bytes_sent_again: 0,
             sent_needlessly: 0,
             unacknowledged: 0,
+            unsent: 0,
             received: 0,
             acknowledged_bytes: 0,
             segment_bytes: 1448,
@@ -251,6 +254,7 @@ fn figures(id: ConnectionId, info: &TcpInfo, is_multipath: bool) -> Connection {
         bytes_sent_again: info.bytes_retrans,
         sent_needlessly: info.dsack_dups,
         unacknowledged: info.unacked,
+        unsent: info.notsent_bytes,
         received: info.bytes_received,
         acknowledged_bytes: info.bytes_acked,
         segment_bytes: info.snd_mss,
