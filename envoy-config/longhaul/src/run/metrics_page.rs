@@ -123,21 +123,13 @@ fn of_groups(groups: &[GroupReport]) -> String {
     if groups.is_empty() {
         return String::new();
     }
-    let mut text = "# HELP longhaul_group_bytes_total Bytes of the clients of a group over the link.\n\
-                    # TYPE longhaul_group_bytes_total counter\n"
-        .to_owned();
-    for group in groups {
-        for (direction, bytes) in [("down", group.since_start.down), ("up", group.since_start.up)] {
-            let name = &group.name;
-            let _ = writeln!(text, "longhaul_group_bytes_total{{group=\"{name}\",direction=\"{direction}\"}} {bytes}");
-        }
-    }
-    text += "# HELP longhaul_group_seconds_total Time in which clients of a group moved bytes, in whole minutes.\n\
-             # TYPE longhaul_group_seconds_total counter\n";
-    for group in groups {
-        let _ =
-            writeln!(text, "longhaul_group_seconds_total{{group=\"{}\"}} {}", group.name, group.since_start.seconds);
-    }
+    let bytes =
+        groups.iter().flat_map(|group| by(&group.name, DIRECTIONS, [group.since_start.down, group.since_start.up]));
+    let help = "Bytes of the clients of a group over the link.";
+    let mut text = metric("counter", "group_bytes_total", help, ["group", "direction"], bytes);
+    let seconds = groups.iter().map(|group| ([group.name.as_str()], group.since_start.seconds));
+    let help = "Time in which clients of a group moved bytes, in whole minutes.";
+    text += &metric("counter", "group_seconds_total", help, ["group"], seconds);
     let quotas = |value: fn(&QuotaReport) -> u64| {
         groups.iter().filter_map(move |group| Some((group.name.as_str(), value(group.quota.as_ref()?))))
     };
@@ -158,46 +150,48 @@ fn of_links(links: &[LinkState]) -> String {
     let each = |value: fn(&LinkState) -> u64| links.iter().map(move |link| (link.name.as_str(), value(link)));
     let mut text =
         gauge("link_up", "link", "Whether one of several links works (1) or not (0).", each(|link| link.alive.into()));
-    text += "# HELP longhaul_link_bytes_total Bytes at the interface of one of several links.\n\
-             # TYPE longhaul_link_bytes_total counter\n";
-    for link in links {
-        for (direction, bytes) in [("down", link.down_bytes), ("up", link.up_bytes)] {
-            let name = &link.name;
-            let _ = writeln!(text, "longhaul_link_bytes_total{{link=\"{name}\",direction=\"{direction}\"}} {bytes}");
-        }
-    }
-    text += "# HELP longhaul_link_failures_total Times at which one of several links stopped working.\n\
-             # TYPE longhaul_link_failures_total counter\n";
-    for link in links {
-        let _ = writeln!(text, "longhaul_link_failures_total{{link=\"{}\"}} {}", link.name, link.deaths);
-    }
-    text += "# HELP longhaul_link_connections Connections with the ground over one of several links.\n\
-             # TYPE longhaul_link_connections gauge\n";
-    for link in links {
-        for (protocol, count) in [("mptcp", link.multipath), ("tcp", link.plain)] {
-            let name = &link.name;
-            let _ = writeln!(text, "longhaul_link_connections{{link=\"{name}\",protocol=\"{protocol}\"}} {count}");
-        }
-    }
-    text += "# HELP longhaul_link_stood_in_bytes_total Bytes of a standby while no other link worked.\n\
-             # TYPE longhaul_link_stood_in_bytes_total counter\n";
-    for link in links.iter().filter(|link| link.stood_in_s > 0) {
-        for (direction, bytes) in [("down", link.stood_in_down_bytes), ("up", link.stood_in_up_bytes)] {
-            let link = &link.name;
-            let _ = writeln!(
-                text,
-                "longhaul_link_stood_in_bytes_total{{link=\"{link}\",direction=\"{direction}\"}} {bytes}"
-            );
-        }
-    }
+    let bytes = links.iter().flat_map(|link| by(&link.name, DIRECTIONS, [link.down_bytes, link.up_bytes]));
+    let help = "Bytes at the interface of one of several links.";
+    text += &metric("counter", "link_bytes_total", help, ["link", "direction"], bytes);
+    let deaths = links.iter().map(|link| ([link.name.as_str()], link.deaths.into()));
+    let help = "Times at which one of several links stopped working.";
+    text += &metric("counter", "link_failures_total", help, ["link"], deaths);
+    let count = |link: &LinkState| [link.multipath.into(), link.plain.into()];
+    let connections = links.iter().flat_map(|link| by(&link.name, ["mptcp", "tcp"], count(link)));
+    let help = "Connections with the ground over one of several links.";
+    text += &metric("gauge", "link_connections", help, ["link", "protocol"], connections);
+    let stood_in = links.iter().filter(|link| link.stood_in_s > 0);
+    let stood_in =
+        stood_in.flat_map(|link| by(&link.name, DIRECTIONS, [link.stood_in_down_bytes, link.stood_in_up_bytes]));
+    let help = "Bytes of a standby while no other link worked.";
+    text += &metric("counter", "link_stood_in_bytes_total", help, ["link", "direction"], stood_in);
     text
+}
+
+const DIRECTIONS: [&str; 2] = ["down", "up"];
+
+/// Returns the two values of `name`, each with its second label.
+fn by<'n>(name: &'n str, [one, other]: [&'n str; 2], [first, second]: [u64; 2]) -> [([&'n str; 2], u64); 2] {
+    [([name, one], first), ([name, other], second)]
 }
 
 /// Writes a gauge of this run with a value for each value of `label`.
 fn gauge<'n>(name: &str, label: &str, help: &str, values: impl IntoIterator<Item = (&'n str, u64)>) -> String {
-    let mut text = format!("# HELP longhaul_{name} {help}\n# TYPE longhaul_{name} gauge\n");
-    for (of, value) in values {
-        let _ = writeln!(text, "longhaul_{name}{{{label}=\"{of}\"}} {value}");
+    metric("gauge", name, help, [label], values.into_iter().map(|(of, value)| ([of], value)))
+}
+
+/// Writes a metric of this run, with a value for each of the `rows` of values of `labels`.
+fn metric<'n, const N: usize>(
+    kind: &str,
+    name: &str,
+    help: &str,
+    labels: [&str; N],
+    rows: impl IntoIterator<Item = ([&'n str; N], u64)>,
+) -> String {
+    let mut text = format!("# HELP longhaul_{name} {help}\n# TYPE longhaul_{name} {kind}\n");
+    for (values, value) in rows {
+        let labels: Vec<String> = labels.iter().zip(values).map(|(label, of)| format!("{label}=\"{of}\"")).collect();
+        let _ = writeln!(text, "longhaul_{name}{{{}}} {value}", labels.join(","));
     }
     text
 }
