@@ -152,8 +152,9 @@ def test_a_download_by_ipv6_outlives_the_loss_of_its_link(tmp_path: Path) -> Non
         assert longest_gap(whole) < STALL_S
         assert crossed(bed, "geo") - before > SIZE // 8
         bed.until("lte", alive=True)
-        rules = bed.line.near.ip("-6", "rule", "show")
-        assert "fwmark 0 iif lo lookup 4180" in rules, "packets of clients keep the way of their address"
+        assert "fwmark 0 iif lo lookup 4180" in bed.line.near.ip("-6", "rule", "show"), (
+            "packets of clients keep the way of their address"
+        )
         assert bed.watch
         bed.watch.process.terminate()
         assert bed.watch.process.wait(10) == 0

@@ -36,8 +36,8 @@ struct Route {
     gateway: Option<IpAddr>,
 }
 
-/// Returns the addresses and the gateways of each interface that has an address.
-pub(super) fn places() -> BTreeMap<String, Places> {
+/// Returns the addresses and the gateways of each interface that has an address. Those of IPv6 are read only `with_ipv6`.
+pub(super) fn places(with_ipv6: bool) -> BTreeMap<String, Places> {
     let of = |family: &str| {
         let addresses = output(&["-j", family, "address", "show", "up"]);
         let routes = output(&["-j", family, "route", "show", "default", "table", "main"]);
@@ -47,7 +47,7 @@ pub(super) fn places() -> BTreeMap<String, Places> {
     for (device, place) in of("-4") {
         places.entry(device).or_default().ipv4 = Some(place);
     }
-    for (device, place) in of("-6") {
+    for (device, place) in with_ipv6.then(|| of("-6")).into_iter().flatten() {
         places.entry(device).or_default().ipv6 = Some(place);
     }
     places

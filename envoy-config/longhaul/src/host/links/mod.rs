@@ -202,7 +202,9 @@ impl Links {
         }
         if self.looked.is_none_or(|looked| looked.elapsed() >= SELDOM) {
             self.looked = Some(Instant::now());
-            let (places, family) = (machine::places(), self.family());
+            // A ground with a name may have any address, until connections have found it.
+            let may_have_ipv6 = self.ground_at().is_none_or(|ground| ground.is_ipv6());
+            let (places, family) = (machine::places(may_have_ipv6), self.family());
             for link in &mut self.each {
                 let places = places.get(link.plan.device().as_str()).copied().unwrap_or_default();
                 let address = |places: &Places| places.of(family).map(|place| place.address);
