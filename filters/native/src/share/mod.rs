@@ -63,8 +63,8 @@ pub(crate) struct Shared {
     full: Cell<u32>,
     /// True if the buffer of pieces that Envoy holds is full. Envoy tells of it in the same words as of those behind the filter.
     is_own_full: Cell<bool>,
-    /// The bytes of the request that have passed.
-    passed: Cell<u64>,
+    /// The bytes of the request that have passed while Envoy kept a copy. None: it keeps no copy any more.
+    kept: Cell<Option<u64>>,
 }
 
 impl Shared {
@@ -76,7 +76,7 @@ impl Shared {
             holds: Cell::default(),
             full: Cell::default(),
             is_own_full: Cell::default(),
-            passed: Cell::default(),
+            kept: Cell::new(Some(0)),
         }
     }
 
@@ -86,7 +86,9 @@ impl Shared {
             Event::RequestHeaders(_) => self.arrive(stream),
             Event::ResponseBody(_) => return self.piece(stream, Direction::Response),
             Event::ResponseTrailers => return self.end(Direction::Response),
-            Event::ResponseHeaders(_) | Event::CallEnded(_) => {}
+            // Envoy repeats no request that has a response. A tunnel has one as soon as it is open.
+            Event::ResponseHeaders(_) => self.kept.set(None),
+            Event::CallEnded(_) => {}
         }
         Then::PassOn
     }
@@ -201,12 +203,10 @@ impl Shared {
     /// Envoy sends them and keeps a copy for a retry, in the buffer of a piece that waits: it would send both. With the piece that
     /// exceeds the buffer's limit it gives up the retry, and the copy is of no use.
     fn is_kept_for_a_retry(&self, stream: Stream, bytes: usize) -> bool {
-        let passed = self.passed.get();
-        let is_kept = passed <= stream.buffer_limit();
-        if is_kept {
-            self.passed.set(passed.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX)));
-        }
-        is_kept
+        let Some(kept) = self.kept.get() else { return false };
+        let more = kept.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        self.kept.set(Some(more).filter(|more| *more <= stream.buffer_limit()));
+        true
     }
 
     /// The last bytes of one half are trailers. They must not overtake a piece.

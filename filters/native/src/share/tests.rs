@@ -189,6 +189,29 @@ fn what_envoy_keeps_for_a_retry_passes_at_once_and_is_not_sent_twice() {
     assert_eq!(request(9, 9), (Then::Wait, 9), "what waits stays");
 }
 
+/// Each of many uploads would put a whole buffer into the link's queue, and pages would wait behind them.
+#[test]
+fn a_tunnel_that_is_open_has_no_copy_and_its_pieces_wait() {
+    let share = share("request", "tunnel");
+    let others = open(&share, "tunnel");
+    fake(|fake| fake.received = vec![0; 200_000]);
+    assert_eq!(others.piece(stream(), Direction::Request), Then::PassOn);
+    let shared = open(&share, "tunnel");
+    let request = |bytes: usize, kept: usize| {
+        fake(|fake| {
+            fake.received = vec![0; bytes];
+            fake.request_held.resize(kept, 0);
+        });
+        (shared.piece(stream(), Direction::Request), fake(|fake| fake.request_held.len()))
+    };
+    assert_eq!(request(100, 0), (Then::PassOn, 0), "the response may come after the first bytes");
+    assert_eq!(shared.hear(stream(), &Event::ResponseHeaders(false)), Then::PassOn);
+    assert_eq!(request(9, 100), (Then::Wait, 0));
+    wait_for_turn();
+    shared.turn(stream());
+    assert_eq!(fake(|fake| fake.calls.clone()), ["resume request"]);
+}
+
 #[test]
 fn a_remote_without_a_link_is_not_limited_and_a_stream_that_ends_leaves_the_order() {
     let share = share("response", "leaves");
