@@ -4,6 +4,9 @@
 //! the limit. In rain the link carries less than the limit. Then the sockets always have data, and the round trip grows. The limit
 //! falls at once below the rate at which data arrives, so that the queue drains. It rises to a little less than that rate, and
 //! stays there for a while. Then it rises further, and finds a link that has become better, up to the stated rate.
+//!
+//! An outage looks like a long queue: its length is in the mean of the round-trip times, and congestion control begins again with
+//! little. So the limit does not fall soon after one.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -21,8 +24,12 @@ struct Rule {
     readings: u32,
     /// The limit after a fall, in percent of the rate that arrives. The rest drains the queue.
     fall_percent: u64,
-    /// The time that the queue has to drain, before the limit falls again.
+    /// The time that the queue has to drain, before the limit falls again. After an outage, it is that of the connections to
+    /// get their rate back.
     drain: Duration,
+    /// The number of readings in a row without a byte that arrives, which are an outage. One may be the wait for the first
+    /// acknowledgement.
+    silent_readings: u32,
     /// The limit to which it rises soon, in percent of the rate that arrived at the fall, and the time for which it stays there.
     hold_percent: u64,
     hold: Duration,
@@ -41,6 +48,7 @@ const RULE: Rule = Rule {
     readings: 2,
     fall_percent: 80,
     drain: Duration::from_secs(8),
+    silent_readings: 2,
     hold_percent: 90,
     hold: Duration::from_secs(20),
     rise_percent: 3,
@@ -63,6 +71,8 @@ pub struct Carried {
     /// Since the queue is long: the number of readings that showed a full link, and the highest rate of payload, in bytes a
     /// second. BBR stops for a moment each 10 s, so the last reading may be low.
     full: (u32, u64),
+    /// The number of readings in a row in which nothing arrived of what was sent.
+    silent: u32,
     /// The limit to hold after the last fall, in thousandths, and the end of that.
     held: (u64, Duration),
     /// The time before which it does not fall again.
@@ -79,6 +89,7 @@ impl Carried {
             delivered: HashMap::new(),
             at: Duration::ZERO,
             full: (0, 0),
+            silent: 0,
             held: (1000, Duration::ZERO),
             may_fall: Duration::ZERO,
         }
@@ -104,6 +115,11 @@ impl Carried {
         let (readings, highest) = self.full;
         let millis = u64::try_from(passed.as_millis()).unwrap_or(u64::MAX).max(1);
         let rate = all.saturating_mul(1000) / millis;
+        let is_silent = all == 0 && connections.iter().any(|one| one.unacknowledged > 0);
+        self.silent = if is_silent { self.silent.saturating_add(1) } else { 0 };
+        if self.silent >= RULE.silent_readings {
+            self.may_fall = self.may_fall.max(at + RULE.drain);
+        }
         self.full = if queue_is_long { (readings + u32::from(has_more), highest.max(rate)) } else { (0, 0) };
         if self.full.0 >= RULE.readings && at >= self.may_fall {
             self.fall();
@@ -227,6 +243,22 @@ mod tests {
             assert_eq!(bed.turn(20_000, 600, true, 30_000), 100);
             assert_eq!(bed.turn(20_000, 0, true, 30_000), 100);
         }
+    }
+
+    #[test]
+    fn the_echo_of_an_outage_is_no_queue() {
+        let limits_after = |silence: usize| {
+            let mut bed = Bed::new(LIMIT);
+            assert_eq!(bed.step(225_000, 50, false), 100);
+            for _ in 0..silence {
+                bed.at += SECOND;
+                let waits = Connection { unacknowledged: 9, delivered: bed.delivered, ..Connection::idle(1) };
+                assert_eq!(bed.carried.add(bed.at, &[waits]), 100);
+            }
+            [20_000, 90_000, 180_000].map(|bytes| bed.turn(bytes, 700, false, 30_000))
+        };
+        assert_eq!(limits_after(5), [100; 3]);
+        assert_eq!(limits_after(1), [100, 30, 30], "the first acknowledgement of a transfer takes as long");
     }
 
     #[test]
