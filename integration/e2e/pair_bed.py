@@ -94,7 +94,8 @@ class PairBed:
                 load = fresh.load(f"{scheme}://{host}/page.html")
                 assert load.requests, scheme
                 # The load event does not wait for the icon.
-                assert not [one for one in load.failed() if "favicon" not in one.url], scheme
+                failed = [one for one in load.failed() if "favicon" not in one.url]
+                assert not failed, (scheme, failed, load.console)
 
     def is_told(self, within_s: float) -> float:
         """Asserts that a client gets the error page of a link that is down. Returns the seconds until it came."""

@@ -332,6 +332,21 @@ def test_without_the_pairs_own_certificate_nobody_gets_in(warm: PairBed) -> None
         assert answer.problem
 
 
+def test_connections_that_were_reset_unused_reach_no_client(warm: PairBed) -> None:
+    def page(number: int) -> Answer:
+        return warm.curl.get(f"https://h{number}.example.org/page.html", timeout_s=30)
+
+    seen = len(warm.pair.remote.output())
+    # As a firewall resets what it has forgotten. Envoy notices that only where it reads.
+    ended = warm.line.near.run("ss", "-KHtn", "state", "established", "dport", "=", f":{PIPE_PORT}").stdout
+    assert len(ended.splitlines()) >= WARM
+    notice = "connections to the ground are gone"
+    wait_for("the notice", lambda: notice in warm.pair.remote.output()[seen:], timeout_s=5)
+    with ThreadPoolExecutor(12) as pool:
+        pages = list(pool.map(page, range(12)))
+    assert [one.status for one in pages] == [200] * 12, pages
+
+
 @pytest.mark.parametrize("seconds", [5, *(pytest.param(more, marks=pytest.mark.long) for more in (15, 40))])
 def test_a_download_outlives_an_outage(warm: PairBed, seconds: int) -> None:
     def in_the_middle() -> None:

@@ -51,6 +51,8 @@ pub struct Artifacts {
     pub access_log: AccessLog,
     /// The state of a run on which shares of the link depend.
     pub weighing: Weighing,
+    /// How often this run has emptied the pool of unused connections over the link.
+    pub emptied: u32,
     /// True if `longhaul run` reads Envoy's stderr. Then Envoy writes a line there for each page, without its name.
     pub marks_pages: bool,
 }

@@ -129,6 +129,22 @@ impl RenderedTree {
         put_shares(&mut tree, &view, &engine)?;
         Ok(tree)
     }
+
+    /// Renders the clusters again, with another number of emptied pools in `artifacts`. This tree is the rest of the same
+    /// configuration.
+    ///
+    /// # Errors
+    /// As [`render()`].
+    pub fn with_emptied_pool(
+        &self,
+        settings: &Settings,
+        derived: &Derived,
+        artifacts: &Artifacts,
+    ) -> Result<Self, RenderError> {
+        let mut tree = self.clone();
+        tree.put(CLUSTERS, Engine::new()?.render(CLUSTERS, &View::new(settings, derived, artifacts)?)?);
+        Ok(tree)
+    }
 }
 
 fn put_filter(tree: &mut RenderedTree, view: &View, engine: &Engine, filter: &PlacedFilter) -> Result<(), RenderError> {
@@ -143,28 +159,31 @@ fn put_shares(tree: &mut RenderedTree, view: &View, engine: &Engine) -> Result<(
     Ok(())
 }
 
+/// The file of the clusters, and its template.
+const CLUSTERS: &str = "cds.yaml";
+
 /// Returns the files of a role, each with its template.
 fn files(role: &Role) -> &'static [(&'static str, &'static str)] {
     match role {
         Role::Edge => &[
-            ("cds.yaml", "cds.yaml"),
+            (CLUSTERS, CLUSTERS),
             ("rds/edge.yaml", "rds_edge.yaml"),
             ("rds/inner.yaml", "rds_inner.yaml"),
             ("rds/tunnel.yaml", "rds_tunnel.yaml"),
             ("ecds/guard.yaml", "ecds_guard.yaml"),
         ],
         Role::Ground(_) => &[
-            ("cds.yaml", "cds.yaml"),
+            (CLUSTERS, CLUSTERS),
             ("rds/pipe.yaml", "rds_pipe.yaml"),
             ("rds/inner.yaml", "rds_inner.yaml"),
             ("rds/tunnel.yaml", "rds_tunnel.yaml"),
             ("ecds/guard.yaml", "ecds_guard.yaml"),
         ],
         Role::Remote(Remote { when_down: WhenDown::Error, .. }) => {
-            &[("cds.yaml", "cds.yaml"), ("rds/remote.yaml", "rds_remote.yaml")]
+            &[(CLUSTERS, CLUSTERS), ("rds/remote.yaml", "rds_remote.yaml")]
         }
         Role::Remote(Remote { when_down: WhenDown::Direct, .. }) => &[
-            ("cds.yaml", "cds.yaml"),
+            (CLUSTERS, CLUSTERS),
             ("rds/remote.yaml", "rds_remote.yaml"),
             ("rds/direct.yaml", "rds_direct.yaml"),
             ("ecds/guard.yaml", "ecds_guard.yaml"),

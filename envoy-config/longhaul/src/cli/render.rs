@@ -121,6 +121,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         renewals: None,
         access_log: Destination::wished(&loaded.settings.log, log.as_ref(), Path::new(SERVICE_FOLDER)),
         weighing: Weighing::default(),
+        emptied: 0,
         marks_pages: false,
     };
     let generation = match Generation::of(loaded, &machine) {

@@ -40,6 +40,8 @@ pub(super) enum Event {
     Silence(Option<Silence>),
     /// No connection to the ground is established (true), or one is again.
     Unconnected(bool),
+    /// Envoy has so many connections over the link that are gone.
+    Lost(usize),
     /// The size of packets that vanish on the way to the other end changed. None: none do.
     Vanishing(Option<u32>),
     /// The report of the ground changed.

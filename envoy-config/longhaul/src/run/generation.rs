@@ -60,6 +60,8 @@ pub(crate) struct RunContext {
     pub(crate) access_log: Destination,
     /// See [`Artifacts::weighing`].
     pub(crate) weighing: Weighing,
+    /// See [`Artifacts::emptied`].
+    pub(crate) emptied: u32,
     /// True if Envoy's stderr is read.
     pub(crate) marks_pages: bool,
 }
@@ -129,6 +131,7 @@ impl Generation {
             renewals: machine.renewals.clone(),
             access_log: machine.access_log.log.clone(),
             weighing: machine.weighing.clone(),
+            emptied: machine.emptied,
             marks_pages: machine.marks_pages,
         };
         let mut tree = longhaul_render::render(&settings, &derived, &artifacts)?;
@@ -163,6 +166,12 @@ impl Generation {
     pub(super) fn weighed(&self, weighing: Weighing) -> Result<RenderedTree, RenderError> {
         let artifacts = Artifacts { weighing, ..self.artifacts.clone() };
         self.tree.with_weights(&self.settings, &self.derived, &artifacts)
+    }
+
+    /// Returns the same files for a pool that is emptied once more.
+    pub(super) fn with_emptied_pool(&self, emptied: u32) -> Result<RenderedTree, RenderError> {
+        let artifacts = Artifacts { emptied, ..self.artifacts.clone() };
+        self.tree.with_emptied_pool(&self.settings, &self.derived, &artifacts)
     }
 
     /// Returns true if the native module runs the filters.
@@ -238,6 +247,7 @@ mod tests {
             renewals: None,
             access_log: Destination::default(),
             weighing: Weighing::default(),
+            emptied: 0,
             marks_pages: false,
         };
         let loaded = load(&file).unwrap();

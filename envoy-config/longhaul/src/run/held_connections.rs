@@ -107,6 +107,12 @@ impl HeldConnections {
         }
     }
 
+    /// Drops those for clients' bytes and opens them again at once, because the pool that they keep full is a new one.
+    pub(super) fn fill_new_pool(&mut self) {
+        self.warm.held.clear();
+        self.warm.again_at = None;
+    }
+
     /// Returns the number of pipes that broke before the present one. None while there is no pipe.
     pub(super) fn pipe(&self) -> Option<u32> {
         (self.linked == Some(true)).then_some(self.broken)

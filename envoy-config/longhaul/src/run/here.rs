@@ -181,6 +181,7 @@ fn rendering(loaded: &Loaded) -> Result<(), RunError> {
         renewals: None,
         access_log: Destination::default(),
         weighing: Weighing::default(),
+        emptied: 0,
         marks_pages: true,
     };
     let generation = Generation::of(loaded.clone(), &machine)?;

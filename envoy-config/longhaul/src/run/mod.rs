@@ -42,6 +42,7 @@ mod links_here;
 mod links_in_use;
 mod locate;
 mod log;
+mod lost_connections;
 mod metrics_page;
 mod notices;
 mod notify;

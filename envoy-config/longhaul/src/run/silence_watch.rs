@@ -1,4 +1,5 @@
-//! Watches a pair's connections: whether the ground still responds, and whether large packets arrive at the other end.
+//! Watches a pair's connections: whether the ground still responds, whether large packets arrive at the other end, and whether
+//! Envoy has connections that are gone.
 //!
 //! A thread reads the kernel's figures of the connections twice a second, and sends nothing. Envoy gives a ground up after
 //! several health checks, because requests wait for a restart meanwhile. An operator should know earlier.
@@ -15,6 +16,7 @@ use longhaul_observe::report::Silence;
 
 use super::events::Event;
 use super::log::Level;
+use super::lost_connections::{Counted, LostConnections, in_envoy};
 use super::probe::stats;
 use super::publisher::now;
 use super::say;
@@ -62,21 +64,27 @@ fn counter(table: &str, name: &str) -> Option<u64> {
 
 /// Starts the thread. It reports to `events` when a silence, or the last connection, begins or ends. Envoy responds at `admin`.
 pub(super) fn watch(settings: &Settings, admin: Endpoint, events: Sender<Event>) -> io::Result<Watch> {
-    let mut end = PairEnd::of(settings);
+    let mut settings = settings.clone();
     Watch::start("silence", move |changes| {
         loop {
-            let next = match &end {
-                Some(end) => listen(end, &admin, &events, &changes),
+            let next = match PairEnd::of(&settings) {
+                Some(end) => listen(&end, LostConnections::of(&settings), &admin, &events, &changes),
                 None => changes.recv().ok(),
             };
             let Some(next) = next else { break };
-            end = PairEnd::of(&next);
+            settings = next;
         }
     })
 }
 
 /// Listens until the settings change in what matters here, and returns them. None: the run ends.
-fn listen(end: &PairEnd, admin: &Endpoint, events: &Sender<Event>, changes: &Receiver<Settings>) -> Option<Settings> {
+fn listen(
+    end: &PairEnd,
+    mut pool: Option<LostConnections>,
+    admin: &Endpoint,
+    events: &Sender<Event>,
+    changes: &Receiver<Settings>,
+) -> Option<Settings> {
     let (start, mut listening) = (Instant::now(), Listening::over(&end.link));
     let (mut hole, mut dropped) = (BlackHole::beyond(end.link.mtu), DroppedBySource::default());
     let (mut last, mut vanishing, mut unconnected) = (None, None, false);
@@ -89,6 +97,13 @@ fn listen(end: &PairEnd, admin: &Endpoint, events: &Sender<Event>, changes: &Rec
         let at = start.elapsed();
         let (silent, bytes, is_unconnected) = match read {
             Ok(connections) => {
+                let established = connections.iter().filter(|one| one.is_open).count();
+                let count = |counters: &str| {
+                    Some(Counted { envoy: in_envoy(admin, counters)?, kernel: end.opened(kernel.as_ref()?).ok()? })
+                };
+                if let Some(lost) = pool.as_mut().and_then(|pool| pool.add(at, established, count)) {
+                    events.send(Event::Lost(lost)).ok()?;
+                }
                 let silent = end.hears().then(|| listening.add(at, &connections, || checks(admin))).flatten();
                 let is_unconnected = end.hears() && !PairEnd::is_connected(&connections);
                 (silent, hole.add(at, &connections), is_unconnected)
@@ -118,7 +133,12 @@ fn listen(end: &PairEnd, admin: &Endpoint, events: &Sender<Event>, changes: &Rec
             last = silent;
         }
         match changes.recv_timeout(PAUSE) {
-            Ok(next) if PairEnd::of(&next).as_ref() == Some(end) => {}
+            Ok(next) if PairEnd::of(&next).as_ref() == Some(end) => {
+                let watched = LostConnections::of(&next);
+                if watched.is_some() != pool.is_some() {
+                    pool = watched;
+                }
+            }
             Ok(next) => {
                 events.send(Event::Silence(None)).ok()?;
                 events.send(Event::Vanishing(None)).ok()?;

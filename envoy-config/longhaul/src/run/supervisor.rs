@@ -112,6 +112,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         renewals: Some(state.rendered.join(RENEWALS)),
         access_log: Destination::usable(&loaded.settings.log, options.access_log.as_ref(), &state.path),
         weighing: Weighing::default(),
+        emptied: 0,
         marks_pages: true,
     };
     machine.access_log.report(None);
@@ -149,6 +150,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         watches: Vec::new(),
         dns_state: DnsReport::default(),
         link_state: Noticed::default(),
+        lost: 0,
         other_end: PairReport::default(),
         notices: None,
         problems: Vec::new(),
@@ -243,6 +245,8 @@ pub(super) struct Run {
     pub(super) watches: Vec<Watch>,
     pub(super) dns_state: DnsReport,
     pub(super) link_state: Noticed,
+    /// The connections of Envoy's pool over the link that are gone. 0 once Envoy opens others.
+    lost: usize,
     /// The other end of the pair, without the reason of failed handshakes.
     other_end: PairReport,
     /// None until both children serve.
@@ -357,6 +361,30 @@ impl Run {
         if write_tree(&self.machine.root, &tree).is_ok() {
             self.generation.tree = tree;
             self.machine.weighing = next;
+        }
+    }
+
+    /// Makes Envoy open other connections for clients where some are gone without its knowledge. Those in use stay. Files that a
+    /// change owes come first.
+    fn tend_pool(&mut self) {
+        if self.lost == 0 || self.owed.is_any() {
+            return;
+        }
+        let emptied = self.machine.emptied.saturating_add(1);
+        match self.generation.with_emptied_pool(emptied) {
+            Ok(tree) if write_tree(&self.machine.root, &tree).is_ok() => {
+                self.generation.tree = tree;
+                self.machine.emptied = emptied;
+                self.holders.fill_new_pool();
+                say(Level::Info, &format!("{} unused connections to the ground are gone; opening others", self.lost));
+                self.lost = 0;
+            }
+            // Without room on the disk, the next round tries again.
+            Ok(_) => {}
+            Err(error) => {
+                say(Level::Error, &format!("lost connections to the ground are not replaced: {error}"));
+                self.lost = 0;
+            }
         }
     }
 
@@ -518,6 +546,7 @@ impl Serving for Run {
                 }
                 Event::Silence(silence) => self.other_end.silence = silence,
                 Event::Unconnected(state) => self.other_end.unconnected = state,
+                Event::Lost(number) => self.lost = number,
                 Event::Vanishing(bytes) => self.other_end.vanishing = bytes,
                 Event::GroundReports(report) => self.other_end.ground = report,
                 Event::Problems(problems) => self.problems = problems,
@@ -555,6 +584,7 @@ impl Serving for Run {
         self.tend_side_programs();
         self.challenges.tend(&self.generation.settings, self.machine.near);
         self.tend_weights();
+        self.tend_pool();
         self.tend_link();
         // A handshake over a silent link fails, too, and says nothing.
         let link_is_silent = self.other_end.silence.is_some_and(|silence| silence.kind != Silent::Program);

@@ -37,7 +37,7 @@ pub struct Connection {
     /// Its identity.
     pub id: ConnectionId,
     /// False if this end closed it, and its last bytes wait for an acknowledgement.
-    pub(crate) is_open: bool,
+    pub is_open: bool,
     /// True if Multipath TCP carries it. False also for those without `CAP_NET_ADMIN`.
     pub is_multipath: bool,
     /// The minimum of the round-trip time, in microseconds. None if nothing was acknowledged yet.
@@ -148,6 +148,20 @@ impl Kernel {
     /// The kernel refuses the request.
     pub fn connections_to(&self, port: u16) -> io::Result<Vec<Connection>> {
         self.dump(0, port, &(StateFlags::ESTABLISHED | StateFlags::FIN_WAIT1))
+    }
+
+    /// Returns the other ends of those that this host opens or has opened to this port, and has not closed.
+    ///
+    /// # Errors
+    /// The kernel refuses the request.
+    pub(crate) fn others_at(&self, port: u16) -> io::Result<Vec<SocketAddr>> {
+        let mut others = Vec::new();
+        let states = StateFlags::ESTABLISHED | StateFlags::SYN_SENT | StateFlags::CLOSE_WAIT;
+        self.each(0, port, &states, |response| {
+            let id = &response.header.socket_id;
+            others.push(SocketAddr::new(id.destination_address.to_canonical(), id.destination_port));
+        })?;
+        Ok(others)
     }
 
     /// Returns the established ones that came in at this port.

@@ -54,6 +54,19 @@ impl PairEnd {
         }
     }
 
+    /// Returns the number of a remote's connections that it opens or has not closed. A ground opens none.
+    ///
+    /// # Errors
+    /// The kernel refuses the request.
+    pub fn opened(&self, kernel: &Kernel) -> io::Result<usize> {
+        let PairConnections::To { watched, ports } = &self.connections else { return Ok(0) };
+        let mut number = 0;
+        for port in ports {
+            number += kernel.others_at(*port)?.into_iter().filter(|other| watched.leads_to(*other)).count();
+        }
+        Ok(number)
+    }
+
     /// Returns true if one of its connections is established. Envoy's counters have those that it only tries, too.
     pub fn is_connected(connections: &[Connection]) -> bool {
         connections.iter().any(|one| one.is_open)

@@ -58,6 +58,8 @@ struct RemoteEnd {
     pool: bool,
     /// The places in the rotation of each worker, if that is a stream of the pipe. None: a connection.
     rotation: Option<u32>,
+    /// How often the pool was emptied.
+    emptied: u32,
     /// The connections of Envoy's pool for each one in use.
     preconnect_ratio: u64,
     /// The clusters of clients' requests and of their bytes.
@@ -208,6 +210,7 @@ impl RemoteEnd {
                 .then(|| CorefileContext::pushed_socket(&artifacts.admin).display().to_string()),
             pool: warm.number > 0,
             rotation: warm.rotation(derived.capacity.workers.value),
+            emptied: artifacts.emptied,
             preconnect_ratio: warm.carrier.opened_by_one(),
             requests: if direct { "pipe_or_direct" } else { "pipe" },
             bytes: if direct { "warm_or_direct" } else { "warm" },

@@ -130,6 +130,7 @@ impl Config {
             renewals: None,
             access_log: AccessLog::File(self.path("access.log")),
             weighing: Weighing::default(),
+            emptied: 0,
             marks_pages: true,
         }
     }
