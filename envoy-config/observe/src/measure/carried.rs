@@ -22,6 +22,10 @@ struct Rule {
     burst: u64,
     /// The number of readings that must show a full link, while the queue stays long. One may be a burst.
     readings: u32,
+    /// The number while this part of the stated limit arrives, in percent. Then the queue may be that of the first packets of a
+    /// transfer, which the limit drains slowly.
+    readings_near_the_limit: u32,
+    near_percent: u64,
     /// The limit after a fall, in percent of the rate that arrives. The rest drains the queue.
     fall_percent: u64,
     /// The time that the queue has to drain, before the limit falls again. After an outage, it is that of the connections to
@@ -46,6 +50,8 @@ const RULE: Rule = Rule {
     round_trips_of_queue: 5,
     burst: 16 * 1024,
     readings: 2,
+    readings_near_the_limit: 10,
+    near_percent: 90,
     fall_percent: 80,
     drain: Duration::from_secs(8),
     silent_readings: 2,
@@ -121,7 +127,7 @@ impl Carried {
             self.may_fall = self.may_fall.max(at + RULE.drain);
         }
         self.full = if queue_is_long { (readings + u32::from(has_more), highest.max(rate)) } else { (0, 0) };
-        if self.full.0 >= RULE.readings && at >= self.may_fall {
+        if self.full.0 >= self.readings_before_a_fall() && at >= self.may_fall {
             self.fall();
         } else if !queue_is_long {
             let rise = RULE.rise_percent * 10 * millis / 1000;
@@ -140,14 +146,23 @@ impl Carried {
         queue > RULE.least_queue_us.max(least / RULE.round_trips_of_queue).max(burst_us)
     }
 
+    fn readings_before_a_fall(&self) -> u32 {
+        let is_near = with_headers(self.full.1).saturating_mul(100) >= self.limit.saturating_mul(RULE.near_percent);
+        if is_near { RULE.readings_near_the_limit } else { RULE.readings }
+    }
+
     fn fall(&mut self) {
         let (_, highest) = std::mem::take(&mut self.full);
-        let rate = highest.saturating_mul(1000 + HEADERS) / 1000;
+        let rate = with_headers(highest);
         let part = |percent: u64| rate.saturating_mul(percent * 10) / self.limit;
         self.thousandths = part(RULE.fall_percent).clamp(RULE.least_percent * 10, self.thousandths);
         self.held = (part(RULE.hold_percent).min(1000), self.at + RULE.hold);
         self.may_fall = self.at + RULE.drain;
     }
+}
+
+fn with_headers(payload: u64) -> u64 {
+    payload.saturating_mul(1000 + HEADERS) / 1000
 }
 
 #[cfg(test)]
@@ -243,6 +258,14 @@ mod tests {
             assert_eq!(bed.turn(20_000, 600, true, 30_000), 100);
             assert_eq!(bed.turn(20_000, 0, true, 30_000), 100);
         }
+    }
+
+    #[test]
+    fn the_queue_of_first_packets_has_time_to_drain_while_the_link_carries_the_limit() {
+        let mut bed = Bed::new(LIMIT);
+        let limits: Vec<u32> = (0..10).map(|_| bed.step(225_000, 600, false)).collect();
+        // A link that carries a little less than the limit has a queue for as long.
+        assert_eq!((limits[..9].iter().all(|limit| *limit == 100), limits[9]), (true, 80));
     }
 
     #[test]
