@@ -109,7 +109,7 @@ transport_keys! {
     SendBufferMax "send_buffer_max" ValueKind::Bytes { min: 4 * KIB, max: GIB }, "the largest size of a socket's buffer (sysctl net.ipv4.tcp_wmem)";
     ReceiveBufferMax "receive_buffer_max" ValueKind::Bytes { min: 4 * KIB, max: GIB }, "the largest size of a socket's buffer (sysctl net.ipv4.tcp_rmem)";
     NotsentLowat "notsent_lowat" ValueKind::Bytes { min: 4 * KIB, max: 16 * MIB }, "unsent bytes that the kernel buffers (TCP_NOTSENT_LOWAT)";
-    UserTimeout "user_timeout" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "time without an acknowledgement after which a connection over the link ends (TCP_USER_TIMEOUT). Clients of an edge have client_idle_timeout instead, unless the file sets this key: a paused player acknowledges, and takes nothing";
+    UserTimeout "user_timeout" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "time without an acknowledgement after which a connection over the link ends (TCP_USER_TIMEOUT). Unless the file sets this key, it is client_idle_timeout for clients of an edge: a paused player acknowledges, and takes nothing. On a free link of a pair it is at least the time of three lost probes";
     KeepaliveIdle "keepalive_idle" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "idle time before a client's connection is probed";
     KeepaliveInterval "keepalive_interval" ValueKind::Duration { min_ms: 1_000, max_ms: DAY_MS }, "time between two probes";
     KeepaliveProbes "keepalive_probes" ValueKind::Count { min: 1, max: 100, off: false }, "unacknowledged probes before the connection ends";

@@ -4,8 +4,9 @@
 //! found soon. On a metered link they cost money all day, so they are as long as NATs allow. Then an idle hour of a pair
 //! with its defaults costs less than 60 KB (`make bench ONLY=small-box`).
 //!
-//! A probe or a ping that is not acknowledged ends its connection after `user_timeout`, so a fault of an idle link is found
-//! within the interval and that time. Requests find it at once.
+//! A ping that is not acknowledged ends its connection after `user_timeout`, so a fault of an idle link is found within the
+//! interval and that time. Requests find it at once. A connection without pings ends after several lost probes on a free link, and
+//! after one on a metered link.
 
 use std::time::Duration;
 

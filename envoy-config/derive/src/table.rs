@@ -37,6 +37,8 @@ pub struct Derived {
     pub receive_buffer_max: Value<Bytes>,
     pub notsent_lowat: Value<Bytes>,
     pub user_timeout: Value<Duration>,
+    /// The same for a socket of a pair's link, where lost probes must not end a connection.
+    pub link_timeout: Reasoned<Duration>,
     /// The same for a client of an edge.
     pub client_timeout: Reasoned<Duration>,
     pub keepalive_idle: Value<Duration>,
@@ -111,6 +113,8 @@ const MOST_WINDOW: u64 = (1 << 31) - 1;
 const RFC_6928: &str = "RFC 6928; lab: 6.0 s -> 4.7 s for one page at 600 ms";
 const RFC_6349: &str = "RFC 6349 section 3.3";
 const TCP_7: &str = "tcp(7)";
+/// The probes in a row that may be lost.
+const LOST_PROBES: u32 = 3;
 const PAPER_OUTAGE: &str = "WWW over GPRS, 2002: outages of 5 to 40 s";
 const RFC_9000: &str = "RFC 9000, RFC 9114";
 const RFC_9113: &str = "RFC 9113 section 6.9";
@@ -303,6 +307,12 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         send_buffer_max,
         receive_buffer_max,
         notsent_lowat,
+        link_timeout: link_timeout(
+            &user_timeout,
+            keepalive_idle.value,
+            keepalive_interval.value,
+            idle_link(settings).price,
+        ),
         client_timeout: client_timeout(&user_timeout, &client_idle_timeout),
         user_timeout,
         keepalive_idle,
@@ -553,6 +563,39 @@ fn round_up_to_seconds(time: Duration) -> Duration {
     if time.subsec_nanos() == 0 { time } else { Duration::from_secs(time.as_secs() + 1) }
 }
 
+/// Returns the time after which a connection over the link ends whose other end acknowledges nothing. `idle` is the time until
+/// the first probe, and `interval` that between two.
+///
+/// Linux counts it from the last byte that came, for an idle connection, too (tcp(7), `TCP_USER_TIMEOUT`). Where it is shorter
+/// than the time until the first probe, one lost probe ends the connection. A probe without a response must not count as a
+/// dead connection (RFC 1122, section 4.2.3.6).
+fn link_timeout(
+    user_timeout: &Value<Duration>,
+    idle: Duration,
+    interval: Duration,
+    price: Price,
+) -> Reasoned<Duration> {
+    let several = idle + interval * LOST_PROBES;
+    match (user_timeout.origin, price) {
+        (Origin::Derived, Price::Free) if several > user_timeout.value => Reasoned {
+            value: several,
+            reason: format!(
+                "user_timeout {}, but at least {}: {LOST_PROBES} lost probes end no connection (RFC 1122, section 4.2.3.6)",
+                show_duration(user_timeout.value),
+                show_duration(several)
+            ),
+        },
+        (Origin::Derived, Price::Metered) if several > user_timeout.value => Reasoned {
+            value: user_timeout.value,
+            reason: format!(
+                "{}. Probes of a metered link are so rare that one that is lost ends an idle connection",
+                user_timeout.comment()
+            ),
+        },
+        _ => Reasoned { value: user_timeout.value, reason: user_timeout.comment() },
+    }
+}
+
 /// Returns the time after which a client's connection ends whose client acknowledges nothing, or takes nothing. TCP does not
 /// tell one from the other (tcp(7), `TCP_USER_TIMEOUT`), and a player whose buffer is full takes nothing for minutes.
 fn client_timeout(user_timeout: &Value<Duration>, idle: &Value<Duration>) -> Reasoned<Duration> {
@@ -601,6 +644,18 @@ mod tests {
         // It never falls below what one client has, nor above what the protocol can say.
         assert_eq!(window(3_000_000, 64 * MIB, 8), 12_000_000);
         assert_eq!(window(1 << 40, 1 << 60, 1), MOST_WINDOW);
+    }
+
+    #[test]
+    fn one_lost_probe_ends_no_connection_over_a_free_link() {
+        let user_timeout =
+            |origin| Value { value: Duration::from_secs(43), origin, formula: String::new(), source: TCP_7 };
+        let (idle, interval) = (Duration::from_secs(45), Duration::from_secs(10));
+        let seconds = |origin, idle, price| link_timeout(&user_timeout(origin), idle, interval, price).value.as_secs();
+        assert_eq!(seconds(Origin::Derived, idle, Price::Free), 75, "sent after 45, 55 and 65 s");
+        assert_eq!(seconds(Origin::Derived, interval, Price::Free), 43);
+        assert_eq!(seconds(Origin::Derived, idle, Price::Metered), 43);
+        assert_eq!(seconds(Origin::Overridden { line: 1 }, idle, Price::Free), 43);
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(super) fn transport(d: &Derived) -> minijinja::Value {
             value: millis(d.client_timeout.value),
             comment: d.client_timeout.reason.clone(),
         },
-        user_timeout_ms => commented(&d.user_timeout, |time| millis(*time)),
+        link_timeout_ms => Commented { value: millis(d.link_timeout.value), comment: d.link_timeout.reason.clone() },
         keepalive_idle_s => commented(&d.keepalive_idle, |time| time.as_secs().max(1)),
         keepalive_interval_s => commented(&d.keepalive_interval, |time| time.as_secs().max(1)),
         keepalive_probes => commented(&d.keepalive_probes, |count| *count),
