@@ -167,6 +167,15 @@ fn only_the_half_that_crosses_the_link_waits() {
     assert_eq!(fake(|fake| fake.calls.clone()), ["resume request"]);
 }
 
+/// A piece of a request, while Envoy's buffer has so many bytes. Returns what the buffer has afterwards, too.
+fn request(shared: &Shared, bytes: usize, kept: usize) -> (Then, usize) {
+    fake(|fake| {
+        fake.received = vec![0; bytes];
+        fake.request_held.resize(kept, 0);
+    });
+    (shared.piece(stream(), Direction::Request), fake(|fake| fake.request_held.len()))
+}
+
 /// Envoy's router keeps a copy of what it has sent, for a retry, in the buffer of a piece that waits.
 #[test]
 fn what_envoy_keeps_for_a_retry_passes_at_once_and_is_not_sent_twice() {
@@ -176,13 +185,7 @@ fn what_envoy_keeps_for_a_retry_passes_at_once_and_is_not_sent_twice() {
     fake(|fake| fake.received = vec![0; 500_000]);
     assert_eq!(others.piece(stream(), Direction::Request), Then::PassOn);
     let shared = open(&share, "retry");
-    let request = |bytes: usize, kept: usize| {
-        fake(|fake| {
-            fake.received = vec![0; bytes];
-            fake.request_held.resize(kept, 0);
-        });
-        (shared.piece(stream(), Direction::Request), fake(|fake| fake.request_held.len()))
-    };
+    let request = |bytes, kept| request(&shared, bytes, kept);
     assert_eq!(request(limit, 0), (Then::PassOn, 0), "the link is in debt");
     assert_eq!(request(1, limit), (Then::PassOn, limit), "the router gives up with this piece");
     assert_eq!(request(9, limit), (Then::Wait, 0), "the copy goes, and the piece comes into the buffer");
@@ -197,13 +200,7 @@ fn a_tunnel_that_is_open_has_no_copy_and_its_pieces_wait() {
     fake(|fake| fake.received = vec![0; 200_000]);
     assert_eq!(others.piece(stream(), Direction::Request), Then::PassOn);
     let shared = open(&share, "tunnel");
-    let request = |bytes: usize, kept: usize| {
-        fake(|fake| {
-            fake.received = vec![0; bytes];
-            fake.request_held.resize(kept, 0);
-        });
-        (shared.piece(stream(), Direction::Request), fake(|fake| fake.request_held.len()))
-    };
+    let request = |bytes, kept| request(&shared, bytes, kept);
     assert_eq!(request(100, 0), (Then::PassOn, 0), "the response may come after the first bytes");
     assert_eq!(shared.hear(stream(), &Event::ResponseHeaders(false)), Then::PassOn);
     assert_eq!(request(9, 100), (Then::Wait, 0));
