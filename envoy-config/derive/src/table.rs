@@ -37,7 +37,7 @@ pub struct Derived {
     pub receive_buffer_max: Value<Bytes>,
     pub notsent_lowat: Value<Bytes>,
     pub user_timeout: Value<Duration>,
-    /// The same for a socket of a pair's link, where lost probes must not end a connection.
+    /// The same for a socket of a pair's link, where one lost probe must not end a connection.
     pub link_timeout: Reasoned<Duration>,
     /// The same for a client of an edge.
     pub client_timeout: Reasoned<Duration>,
@@ -110,11 +110,12 @@ const LEAST_PIPE_STREAMS: u64 = 32;
 /// The largest window of HTTP/2 (RFC 9113 section 6.9.1).
 const MOST_WINDOW: u64 = (1 << 31) - 1;
 
+/// The number of probes that must be lost in a row before an idle connection over a free link ends.
+const LOST_PROBES: u32 = 3;
+
 const RFC_6928: &str = "RFC 6928; lab: 6.0 s -> 4.7 s for one page at 600 ms";
 const RFC_6349: &str = "RFC 6349 section 3.3";
 const TCP_7: &str = "tcp(7)";
-/// The probes in a row that may be lost.
-const LOST_PROBES: u32 = 3;
 const PAPER_OUTAGE: &str = "WWW over GPRS, 2002: outages of 5 to 40 s";
 const RFC_9000: &str = "RFC 9000, RFC 9114";
 const RFC_9113: &str = "RFC 9113 section 6.9";
@@ -580,7 +581,7 @@ fn link_timeout(
         (Origin::Derived, Price::Free) if several > user_timeout.value => Reasoned {
             value: several,
             reason: format!(
-                "user_timeout {}, but at least {}: {LOST_PROBES} lost probes end no connection (RFC 1122, section 4.2.3.6)",
+                "user_timeout {}, but at least {}: fewer than {LOST_PROBES} lost probes end no connection (RFC 1122, section 4.2.3.6)",
                 show_duration(user_timeout.value),
                 show_duration(several)
             ),
