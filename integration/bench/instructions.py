@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from pathlib import Path
 from bench.contenders import Command, wait_until_listening
 from harness.host.artifacts import Missing
 from harness.host.processes import Child
-from harness.host.usage import cores, pinned
+from harness.host.usage import cores, pinned, processes
 
 START_S = 600.0
 """Wasm modules are compiled at the start, and under valgrind that takes a minute on a busy machine."""
@@ -67,27 +68,29 @@ class Counted:
         client.close()
 
     def _dump(self) -> int:
-        """Returns the instructions since the last dump."""
+        """Returns the instructions since the last dump, of all processes of the server."""
         before = set(self.folder.glob("callgrind.out*"))
         self._tell("dump")
         new = set(self.folder.glob("callgrind.out*")) - before
-        texts = [file.read_text(errors="replace") for file in new]
-        found = [
-            int(count) for text in texts for count in re.findall(r"^(?:totals|summary): (\d+)", text, re.MULTILINE)
-        ]
+        found: dict[str, int] = {}
+        for file in new:
+            pid = file.name.split(".")[2]
+            counts = re.findall(r"^(?:totals|summary): (\d+)", file.read_text(errors="replace"), re.MULTILINE)
+            found[pid] = max(found.get(pid, 0), *map(int, counts))
         if not found:
             raise RuntimeError(f"callgrind wrote no total: {self.child.output()[-1000:]}")
-        return max(found)
+        return sum(found.values())
 
     def _tell(self, words: str) -> None:
         # vgdb interrupts the process by its own means, also while it waits for a connection.
-        command = ["vgdb", f"--vgdb-prefix={self.folder}/vgdb", f"--pid={self.child.process.pid}", *words.split()]
-        subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+        for process in processes(self.child.process.pid):
+            command = ["vgdb", f"--vgdb-prefix={self.folder}/vgdb", f"--pid={process.name}", *words.split()]
+            subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
 
 
 def without_flushes(command: Command) -> Command:
     """The command of an Envoy that updates no statistics by a timer, because that is no work of a request."""
-    configuration = Path(command[-1])
+    configuration = Path(shlex.split(str(command[-1]))[-1])
     text = configuration.read_text()
     if configuration.suffix == ".json":
         configuration.write_text(json.dumps({**json.loads(text), "stats_flush_on_admin": True}))
@@ -103,8 +106,8 @@ def counted(name: str, command: Command, folder: Path, port: int) -> Iterator[Co
         raise Missing("valgrind is not installed (Debian package valgrind)")
     folder.mkdir(exist_ok=True)
     valgrind = [
-        "valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/callgrind.out",
-        f"--vgdb-prefix={folder}/vgdb", "--vgdb=yes", "--max-threads=2000",
+        "valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/callgrind.out.%p",
+        f"--vgdb-prefix={folder}/vgdb", "--vgdb=yes", "--max-threads=2000", "--trace-children=yes",
     ]  # fmt: skip
     with Child(pinned([*valgrind, *command], cores()[0]), folder / "log") as child:
         wait_until_listening(child, "127.0.0.1", port, START_S)

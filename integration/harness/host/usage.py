@@ -25,14 +25,14 @@ def pinned(command: Sequence[str | Path], on: Sequence[int]) -> list[str | Path]
 
 
 def processes(session: int) -> Iterator[Path]:
-    """The folders in /proc of every process of a session."""
+    """The folders in /proc of every process of a session that has not ended."""
     for folder in PROC.iterdir():
         if folder.name.isdigit():
             try:
                 fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            if int(fields[3]) == session:
+            if fields[0] != "Z" and int(fields[3]) == session:
                 yield folder
 
 
