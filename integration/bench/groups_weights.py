@@ -43,7 +43,7 @@ def downloads(bed: NeighbourBed, seconds: float, skip_s: float, *, tls: bool) ->
 
 
 def uploads(bed: NeighbourBed, seconds: float) -> float:
-    """Returns the bridge's part of uploads over http. Those over https have no shares yet (docs/src/neighbours.md)."""
+    """Returns the bridge's part of uploads over http."""
     window_s = 2 * seconds // INTERVAL_S * INTERVAL_S
     clients = bed.start(*(bulk(at, 1, window_s + 6 * INTERVAL_S, 0, upload=True) for at in (0, *CREW)))
     try:

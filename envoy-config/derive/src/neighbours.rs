@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use longhaul_config::{Fill, PeerName, Rate, Role, Settings, show_duration};
+use longhaul_config::{EngineWish, Fill, PeerName, Rate, Role, Settings, show_duration};
 
 /// The part of the link that leaves the modem's queue empty, in percent. At 98 % the queue of a ship's link held 300 ms,
 /// and at 100 % 360 to 600 ms.
@@ -36,6 +36,9 @@ pub enum Neighbours {
         down: Option<Limit>,
         /// The limit of what goes up, at the remote. None as for `down`.
         up: Option<Limit>,
+        /// True if wasm filters cannot share: a pattern stands for remotes that nobody has named. The filter `link-share` gives
+        /// each a link of its own when it comes, and Envoy's filter has its buckets from the configuration.
+        needs_native: bool,
     },
     /// Nothing is limited.
     Unshared(Unshared),
@@ -63,7 +66,7 @@ pub enum Unshared {
     Off,
     /// A single box does not see what bypasses it, and has no box at the other end of the link.
     Edge,
-    /// A pattern stands for remotes that nobody has named, and each has a link of its own.
+    /// A pattern stands for remotes that nobody has named, and `engine: wasm` needs their names.
     RemotesByPattern,
 }
 
@@ -77,7 +80,7 @@ impl Unshared {
                 "one box cannot limit what bypasses it; `link.device` names the device that `longhaul host` shapes"
             }
             Self::RemotesByPattern => {
-                "`split.peer` has a pattern; list the remotes, because each has a link of its own"
+                "`split.peer` has a pattern, and wasm filters need the name of each remote; list the remotes, or write `engine: auto`"
             }
         }
     }
@@ -86,16 +89,30 @@ impl Unshared {
 impl Neighbours {
     pub(super) fn of(settings: &Settings) -> Self {
         let link = &settings.link;
+        let by_pattern = match &settings.role {
+            Role::Ground(ground) => !ground.remotes.iter().all(PeerName::is_one),
+            Role::Remote(_) | Role::Edge => false,
+        };
         let percent = match (link.fill, &settings.role) {
             (Fill::Off, _) => return Self::Unshared(Unshared::Off),
             (_, Role::Edge) => return Self::Unshared(Unshared::Edge),
-            (_, Role::Ground(ground)) if !ground.remotes.iter().all(PeerName::is_one) => {
+            _ if by_pattern && settings.engine == EngineWish::Wasm => {
                 return Self::Unshared(Unshared::RemotesByPattern);
             }
             (Fill::Auto, _) => AUTO_PERCENT,
             (Fill::Percent(percent), _) => u32::from(percent),
         };
-        Self::Fair { down: Limit::of(link.down, percent, PAYLOAD_DOWN), up: Limit::of(link.up, percent, PAYLOAD_UP) }
+        Self::Fair {
+            down: Limit::of(link.down, percent, PAYLOAD_DOWN),
+            up: Limit::of(link.up, percent, PAYLOAD_UP),
+            needs_native: by_pattern,
+        }
+    }
+
+    /// Returns true if only native filters share.
+    #[must_use]
+    pub fn needs_native(&self) -> bool {
+        matches!(self, Self::Fair { needs_native: true, .. })
     }
 
     /// Returns the limit of the direction in which a box of this role sends over the link.
@@ -111,7 +128,7 @@ impl Neighbours {
     /// Returns the limits: name, value and formula.
     #[must_use]
     pub fn rows(&self) -> Vec<[String; 3]> {
-        let Self::Fair { down, up } = self else { return Vec::new() };
+        let Self::Fair { down, up, .. } = self else { return Vec::new() };
         let both = [("down", "at the ground", down), ("up", "at the remote", up)];
         let rows = both.into_iter().flat_map(|(direction, end, limit)| {
             let name = format!("{direction}, {end}");
@@ -202,6 +219,26 @@ mod tests {
             (125_000, 1_250_000, 6250),
             "another link, and the same part of it"
         );
+    }
+
+    #[test]
+    fn a_pattern_leaves_the_shares_to_native_filters() {
+        let pem = concat!(env!("CARGO_MANIFEST_DIR"), "/../longhaul/tests/config/files/pep");
+        let of = |peer: &str, engine: &str| {
+            let text = format!(
+                "role: ground\nengine: {engine}\nlink: {{ rtt: 600ms, down: 20mbit, up: 5mbit, fill: auto }}\n\
+                 upstream: {{ resolvers: [192.0.2.53] }}\n\
+                 split: {{ peer: [ship.example, \"{peer}\"], cert: {pem}.pem, key: {pem}.key, ca: {pem}.pem }}\n"
+            );
+            let settings = longhaul_config::load_text("test.yaml".as_ref(), text).unwrap().settings;
+            Neighbours::of(&settings)
+        };
+        assert!(
+            of("*.ferries.example", "auto").needs_native() && of("spiffe://example/ferry/*", "native").needs_native()
+        );
+        assert_eq!(of("*.ferries.example", "wasm"), Neighbours::Unshared(Unshared::RemotesByPattern));
+        let listed = of("ferry.example", "wasm");
+        assert!(matches!(listed, Neighbours::Fair { needs_native: false, .. }), "{listed:?}");
     }
 
     #[test]

@@ -53,8 +53,7 @@ pub use {
     objects::{FILE as OBJECTS_FILE, folder as objects_folder},
     tree::{ModuleCopy, RenderedTree},
     view::share::{NAMES_KEY, names_socket},
-    weighing::{RemoteReport, Weighing},
-    weights::Weights,
+    weighing::{HeardReport, Weighing},
 };
 
 use engine::Engine;

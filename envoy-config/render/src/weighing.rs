@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
+use std::slice;
 
-use longhaul_config::Rate;
+use link_share::config::covered;
+use longhaul_config::{ClientGroup, PeerName, Rate, Role};
 use longhaul_derive::{Limit, RatesInUse};
 
 use crate::weights::Weights;
@@ -15,14 +18,16 @@ pub struct Weighing {
     /// The groups of a remote's clients that are beyond their quota, by name.
     pub slow: BTreeSet<String>,
     /// The weights of clients that the remotes of a ground report, by the name of the remote.
-    pub weights: BTreeMap<String, Weights>,
+    pub(crate) weights: BTreeMap<String, Weights>,
     /// The rates towards the clients of the links in use, as remotes with several report them.
     pub rates: BTreeMap<String, Rate>,
     /// The rates of the links in use of a remote with several. None: those of the first one.
     pub in_use: Option<RatesInUse>,
-    /// The limit that fits what the link carries now, in percent of the stated one. None: it carries what is stated. Only the
-    /// filter `link-share` follows it.
-    pub carried_percent: Option<u32>,
+    /// The limits that fit what the links carry now, in percent of the stated ones, by the name of the remote, or by none at a
+    /// remote. Others carry what is stated. Only the filter `link-share` follows them.
+    pub carried: BTreeMap<String, u32>,
+    /// The remotes' ends of the pipes, as a ground sees them, by the name of the remote.
+    pub pipes: BTreeMap<String, SocketAddr>,
 }
 
 impl Weighing {
@@ -38,9 +43,71 @@ impl Weighing {
     }
 }
 
+impl Weighing {
+    /// Returns what a remote with these groups of clients reports, as targets of requests on the pipe. Without the watch of its
+    /// links, or with one link again, the ground must forget the last rate.
+    #[must_use]
+    pub fn reports(&self, groups: &[ClientGroup]) -> [String; 2] {
+        let weights = RemoteReport::Weights(Weights::of(groups, &self.slow));
+        let rate = RemoteReport::Down(self.in_use.map(|rates| rates.down));
+        [weights.to_string(), rate.to_string()]
+    }
+
+    /// Adds the reports that a box of this role has heard. A ground believes the remotes of its file alone, and each for its own
+    /// link.
+    pub fn hear(&mut self, reports: Vec<HeardReport>, role: &Role) {
+        let remotes = if let Role::Ground(ground) = role { ground.remotes.as_slice() } else { &[] };
+        let [named, patterns] = names_and_patterns(remotes);
+        let own = |of: &[String]| {
+            let covered = |listed: &String| covered(listed, of.iter().map(String::as_str)).map(str::to_owned);
+            named.iter().chain(&patterns).find_map(covered)
+        };
+        self.weights.retain(|name, _| own(slice::from_ref(name)).is_some());
+        self.rates.retain(|name, _| own(slice::from_ref(name)).is_some());
+        self.pipes.retain(|name, _| own(slice::from_ref(name)).is_some());
+        for HeardReport { of, from, report } in reports {
+            let Some(name) = own(&of) else { continue };
+            self.pipes.insert(name.clone(), from);
+            match report {
+                RemoteReport::Weights(weights) if weights == Weights::default() => drop(self.weights.remove(&name)),
+                RemoteReport::Weights(weights) => drop(self.weights.insert(name, weights)),
+                RemoteReport::Down(Some(rate)) => drop(self.rates.insert(name, rate)),
+                RemoteReport::Down(None) => drop(self.rates.remove(&name)),
+            }
+        }
+    }
+}
+
+/// Returns the names and the patterns of `remotes`. Names come first wherever a remote is looked up.
+pub(crate) fn names_and_patterns(remotes: &[PeerName]) -> [Vec<String>; 2] {
+    let (named, patterns): (Vec<&PeerName>, Vec<&PeerName>) = remotes.iter().partition(|remote| remote.is_one());
+    [named, patterns].map(|remotes| remotes.into_iter().map(PeerName::to_string).collect())
+}
+
+/// A report of a remote, as its ground heard it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeardReport {
+    /// The names in the certificate of the remote.
+    pub of: Vec<String>,
+    /// Its end of the pipe.
+    pub from: SocketAddr,
+    report: RemoteReport,
+}
+
+impl HeardReport {
+    /// Parses what follows the mark of a line of Envoy: `NAMES ADDRESS TARGET`.
+    #[must_use]
+    pub fn parse(rest: &str) -> Option<Self> {
+        let (names, rest) = rest.strip_prefix(' ')?.split_once(' ')?;
+        let (from, target) = rest.split_once(' ')?;
+        let of = names.split(',').map(str::to_owned).collect();
+        Some(Self { of, from: from.parse().ok()?, report: RemoteReport::parse(target)? })
+    }
+}
+
 /// One report of a remote: the path and the query of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RemoteReport {
+pub(crate) enum RemoteReport {
     /// The weights of its clients.
     Weights(Weights),
     /// The rate towards them of the links in use of a remote with several. None: the ground's `link` states it.
@@ -54,8 +121,7 @@ impl RemoteReport {
     const RATES: RangeInclusive<u64> = 8_000..=100_000_000_000;
 
     /// Reads the path and the query of a report. None: it is none, or out of bounds.
-    #[must_use]
-    pub fn parse(target: &str) -> Option<Self> {
+    fn parse(target: &str) -> Option<Self> {
         let (path, query) = target.split_once('?')?;
         match path {
             Weights::PATH => Weights::parse(query).map(Self::Weights),
@@ -83,6 +149,8 @@ impl fmt::Display for RemoteReport {
 
 #[cfg(test)]
 mod tests {
+    use longhaul_config::load_text;
+
     use super::*;
 
     #[test]
@@ -93,5 +161,66 @@ mod tests {
         for text in ["/weights", "/?40=192.0.2.0/28", "/rate?20mbit", "/rate?-1", "/rate?7999", "/rate?100000000001"] {
             assert_eq!(RemoteReport::parse(text), None, "{text}");
         }
+        let heard = HeardReport::parse(" ship.example,a.example [2001:db8::7]:40000 /weights?40=192.0.2.0/28").unwrap();
+        assert_eq!((heard.of[1].as_str(), heard.from.port()), ("a.example", 40000));
+        for line in [" ship.example /weights?", " ship.example 192.0.2.7:1 /weights", " 192.0.2.7:1 /weights?"] {
+            assert_eq!(HeardReport::parse(line), None, "{line}");
+        }
+    }
+
+    /// A ground that accepts these remotes.
+    fn ground(peers: &str) -> Role {
+        let pem = concat!(env!("CARGO_MANIFEST_DIR"), "/../longhaul/tests/config/files/pep");
+        let text = format!(
+            "role: ground\nupstream: {{ resolvers: [192.0.2.53] }}\n\
+             split: {{ peer: [{peers}], cert: {pem}.pem, key: {pem}.key, ca: {pem}.pem }}\n"
+        );
+        load_text("test.yaml".as_ref(), text).unwrap().settings.role
+    }
+
+    fn hear(known: &mut Weighing, of: &str, target: &str, role: &Role) {
+        known.hear(vec![HeardReport::parse(&format!(" {of} 192.0.2.7:40000 {target}")).unwrap()], role);
+    }
+
+    fn words(known: &Weighing) -> Vec<String> {
+        let weights = known.weights.iter().map(|(name, weights)| format!("{name} {weights}"));
+        weights.chain(known.rates.iter().map(|(name, rate)| format!("{name} {rate}"))).collect()
+    }
+
+    #[test]
+    fn a_ground_believes_its_own_remotes_alone_and_each_for_itself() {
+        let (role, mut known) = (ground("ship.example, ferry.example"), Weighing::default());
+        for (of, target) in [
+            ("ship.example", "/weights?40=192.0.2.0/28"),
+            ("stranger.example", "/weights?1=192.0.2.0/24"),
+            ("ferry.example", "/weights?20=192.0.2.0/28"),
+            ("ship.example", "/rate?8000000"),
+            ("ship.example", "/weights?1=192.0.2.0/28"),
+            ("ship.example", "/rate?20000000"),
+            ("ferry.example", "/rate?20000000"),
+            ("ferry.example", "/rate?"),
+        ] {
+            hear(&mut known, of, target, &role);
+        }
+        assert_eq!(
+            words(&known),
+            ["ferry.example 20=192.0.2.0/28", "ship.example 1=192.0.2.0/28", "ship.example 20mbit"]
+        );
+        assert_eq!(known.pipes.len(), 2);
+        let before = known.clone();
+        known.hear(Vec::new(), &role);
+        assert_eq!(known, before);
+        known.hear(Vec::new(), &ground("ferry.example"));
+        assert_eq!(words(&known), ["ferry.example 20=192.0.2.0/28"], "it has left the file");
+        assert_eq!(known.pipes.len(), 1);
+    }
+
+    #[test]
+    fn a_remote_that_a_pattern_covers_is_believed_for_its_own_name() {
+        let (role, mut known) = (ground("\"*.example\", ship.example"), Weighing::default());
+        hear(&mut known, "boat.example,ship.example", "/rate?8000000", &role);
+        hear(&mut known, "boat.example", "/rate?9000000", &role);
+        hear(&mut known, "boat.example.org", "/rate?9000000", &role);
+        assert_eq!(words(&known), ["boat.example 9mbit", "ship.example 8mbit"], "a name comes before a pattern");
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct Weighed {
 
 /// The weights of the clients of one link. Ranges of different groups do not overlap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Weights(pub(crate) Vec<Weighed>);
+pub(crate) struct Weights(pub(crate) Vec<Weighed>);
 
 impl Weights {
     /// The path at which a remote tells its ground the weights of its clients, behind a `?`.
@@ -32,7 +32,7 @@ impl Weights {
 
     /// Returns the weights of groups. Those in `slow` are beyond their quota, and have a tenth of the weight.
     #[must_use]
-    pub fn of(groups: &[ClientGroup], slow: &BTreeSet<String>) -> Self {
+    pub(crate) fn of(groups: &[ClientGroup], slow: &BTreeSet<String>) -> Self {
         let weighed = groups.iter().map(|group| Weighed {
             tenths: if slow.contains(&group.name) { group.weight } else { group.weight * USUAL },
             ranges: group.ranges.clone(),

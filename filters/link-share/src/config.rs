@@ -30,7 +30,9 @@ pub enum Direction {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkConfig {
-    /// The name in the certificate of the other end. Empty at a box with one link, which has every stream.
+    /// The name in the certificate of the other end. Empty at a box with one link, which has every stream. With a `*` it is a
+    /// pattern, and each name that it covers has a link of its own: `*.NAME` covers one label in front of a name, and a `*` at
+    /// the end every name that begins so.
     pub name: String,
     /// Bytes a second, with the headers of all layers. None: no limit, and streams wait only while their connection is full.
     pub bytes_per_second: Option<u64>,
@@ -72,13 +74,29 @@ impl Config {
         Ok(config)
     }
 
-    /// Returns the index of the link whose other end has one of `names`, which commas separate.
+    /// Returns the name of the link whose other end has one of `names`, which commas separate, and its configuration. The first
+    /// link counts.
     #[must_use]
-    pub fn link(&self, names: &str) -> Option<usize> {
-        let has = |link: &LinkConfig| {
-            link.name.is_empty() || names.split(',').any(|name| name.trim().eq_ignore_ascii_case(&link.name))
-        };
-        self.links.iter().position(has)
+    pub fn link<'a>(&self, names: &'a str) -> Option<(&'a str, &LinkConfig)> {
+        self.links.iter().find_map(|link| {
+            let name =
+                if link.name.is_empty() { Some("") } else { covered(&link.name, names.split(',').map(str::trim)) };
+            Some((name?, link))
+        })
+    }
+}
+
+/// Returns the first of the `names` of a certificate that `listed` is or covers (see [`LinkConfig::name`]). Envoy admits other ends
+/// by the same comparison, so it distinguishes upper and lower case.
+#[must_use]
+pub fn covered<'a>(listed: &str, mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    if let Some(parent) = listed.strip_prefix("*.") {
+        return names
+            .find(|name| name.split_once('.').is_some_and(|(label, rest)| !label.is_empty() && rest == parent));
+    }
+    match listed.strip_suffix('*') {
+        Some(start) => names.find(|name| name.starts_with(start)),
+        None => names.find(|name| *name == listed),
     }
 }
 
@@ -102,13 +120,32 @@ mod tests {
     #[test]
     fn a_ground_has_a_link_for_each_remote_and_weights_for_each_link() {
         let config = Config::from_json(GROUND.as_bytes()).unwrap();
-        assert_eq!(config.link("Ship.example"), Some(0));
-        assert_eq!(config.link("other.example, spiffe://example/boat"), Some(1));
+        let [ship, boat] = config.links.as_slice() else { panic!("two links") };
+        assert_eq!(config.link("ship.example"), Some(("ship.example", ship)));
+        assert_eq!(config.link("other.example, spiffe://example/boat"), Some(("spiffe://example/boat", boat)));
         assert_eq!((config.link("ship.example.org"), config.link("")), (None, None));
-        let remote = GROUND.replace("response", "request").replace("ship.example", "");
-        assert_eq!(Config::from_json(remote.as_bytes()).unwrap().link(""), Some(0), "a remote has one link");
+        let remote = Config::from_json(GROUND.replace("ship.example", "").as_bytes()).unwrap();
+        assert_eq!(remote.link("").map(|(name, _)| name), Some(""), "a remote has one link");
         let tenths = |client: &str| config.links[0].tenths(Subscriber::of(client.as_bytes()));
         assert_eq!((tenths("192.0.2.3"), tenths("192.0.2.77"), tenths("")), (40, 10, 10));
+    }
+
+    #[test]
+    fn each_name_that_a_pattern_covers_has_a_link_of_its_own() {
+        let text =
+            GROUND.replace("spiffe://example/boat", "*.ships.example").replace("ship.example", "a.ships.example");
+        let config = Config::from_json(text.as_bytes()).unwrap();
+        let rate = |names| config.link(names).map(|(name, link)| (name, link.bytes_per_second));
+        assert_eq!(rate("a.ships.example"), Some(("a.ships.example", Some(235_000))), "the first link counts");
+        assert_eq!(rate("x.test,b.ships.example"), Some(("b.ships.example", Some(1000))));
+        for (listed, covers, leaves) in [
+            ("*.ships.example", "b.ships.example", "c.b.ships.example"),
+            ("*.ships.example", "b.ships.example", ".ships.example"),
+            ("spiffe://example/ship/*", "spiffe://example/ship/7/a", "spiffe://example/ship"),
+            ("ship.example", "ship.example", "Ship.example"),
+        ] {
+            assert_eq!(covered(listed, [leaves, covers].into_iter()), Some(covers), "{listed}");
+        }
     }
 
     #[test]

@@ -188,11 +188,11 @@ def ground_config(
     *,
     transport: str = "h2",
     ground_packs: bool = True,
-    others: Sequence[str] = (),
+    peers: Sequence[str] = (REMOTE_NAME,),
     **_: Any,
 ) -> dict:
     """longhaul.yaml of the end on the wired side. It takes the keys of `split` that both ends share, and
-    the names of other remotes."""
+    the names of the remotes that it accepts."""
     return {
         "role": "ground",
         "link": link,
@@ -200,7 +200,7 @@ def ground_config(
         "cache": {"dir": str(folder / "cache"), "size": "64mib"},
         "split": {
             "listen": f"{ends.far_address}:{PIPE_PORT}",
-            "peer": [REMOTE_NAME, *others],
+            "peer": list(peers),
             "transport": transport,
             "pack_headers": ground_packs,
             **identity,
@@ -234,8 +234,8 @@ def write_pair(
 ) -> Files:
     """Writes the files of both ends. The remote resolves the names of `steered` at once. `page` is that section of both
     files. `compress` is that of the ground. `near` has further keys of the remote's file, and `far` of the ground's.
-    `split` changes keys of the remote. `ground_packs` is the ground's own `pack_headers`, and `others` are further
-    remotes that it accepts. The roles in `older` run an earlier version, which refuses keys that it does not know.
+    `split` changes keys of the remote. `ground_packs` is the ground's own `pack_headers`, and `peers` are the names of
+    the remotes that it accepts. The roles in `older` run an earlier version, which refuses keys that it does not know.
     `tcp` is `listen.tcp` of the remote, which then serves both families, and `ground_ports` are further ports that the
     ground lists."""
     homes = {role: folder / role for role in ("remote", "ground")}
@@ -248,7 +248,7 @@ def write_pair(
     far_config = ground_config(homes["ground"], ends, ground_identity, far_link, **split) | both
     far_config |= ({"compress": compress} if compress else {}) | (far or {})
     far_config["upstream"] |= {"ports": [80, 443, *ground_ports]} if ground_ports else {}
-    for key in ("ground_packs", "others"):
+    for key in ("ground_packs", "peers"):
         split.pop(key, None)
     near_config = remote_config(ends, remote_identity, near_link, **split) | both
     # A list without a name is refused.

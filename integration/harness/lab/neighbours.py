@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.boxes.pair import FAIR, PIPE_PORT, REDIRECTS, Ends, Pair, identity_of, pair, until_names_cross
+from harness.boxes.pair import FAIR, PIPE_PORT, REDIRECTS, REMOTE_NAME, Ends, Pair, identity_of, pair, until_names_cross
 from harness.boxes.pep import Pep, write_config
 from harness.host.processes import Child
 from harness.net.authority import Authority
@@ -160,7 +160,8 @@ def neighbour_bed(
         elif way not in ORIGINS:
             setting = setting | ({"fill": "off"} if way == "unshared" else FAIR)
             ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
-            split |= {"others": [OTHER]} if second_remote else {}
+            if second_remote:
+                split.setdefault("peers", [REMOTE_NAME, OTHER])
             both = stack.enter_context(pair(folder, ends, setting, steered=["listed.example.org"], **split))
             theirs = [
                 f"ip saddr {address} tcp dport {port} redirect to :{own}"

@@ -1,6 +1,7 @@
 //! The knowledge of a run about its clients: whether the ground reads their names and weights, what they have used, and the limit
 //! of the links that they share.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
 
 use super::accounts::Accounts;
@@ -26,8 +27,8 @@ pub(super) struct Clients {
     pub(super) links: LinksInUse,
     /// Does nothing without shares by native filters.
     pub(super) rate: RateWatch,
-    /// The limit that fits the link, in percent of the stated one, as it said last. None: the link carries what is stated.
-    pub(super) carried_percent: Option<u32>,
+    /// The limits of links that carry less than is stated, in percent, as it said last.
+    pub(super) carried: BTreeMap<String, u32>,
     /// The lines of Envoy.
     pub(super) heard: Heard,
 }
@@ -41,7 +42,7 @@ impl Clients {
             links: LinksInUse::default(),
             accounts: Accounts::open(&state.kept, &state.path),
             rate: RateWatch::start(events).map_err(|error| RunError::System(error.to_string()))?,
-            carried_percent: None,
+            carried: BTreeMap::new(),
             heard,
         })
     }

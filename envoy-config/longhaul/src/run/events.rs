@@ -34,8 +34,8 @@ pub(super) enum Event {
     Dns(DnsReport),
     /// The measured link changed.
     Link(Noticed),
-    /// Another limit fits what the link carries now, in percent of the stated one.
-    Carried(u32),
+    /// Another limit fits what a link carries now, in percent of the stated one. `link` is its name for the filter `link-share`.
+    Carried { link: String, percent: u32 },
     /// The ground stopped responding, or responds again.
     Silence(Option<Silence>),
     /// No connection to the ground is established (true), or one is again.

@@ -66,8 +66,9 @@ mod tests {
         let rate = |mbit: u64| Rate { bits_per_second: mbit * 1_000_000 };
         let rates = |down, up| Some(RatesInUse { down: rate(down), up: rate(up) });
         let at = |in_use, down| {
-            let rates = [("ship.example".to_owned(), down)].into();
-            Weighing { in_use, rates, ..Weighing::default() }
+            let mut weighing = Weighing::default();
+            (weighing.in_use, weighing.rates) = (in_use, [("ship.example".to_owned(), down)].into());
+            weighing
         };
         let lte = at(rates(8, 2), rate(8));
         let geo = at(rates(20, 5), rate(20));

@@ -3,14 +3,16 @@
 //! A thread reads the kernel's figures of the connections each second, and sends nothing. Only the filter `link-share` of the
 //! native engine takes a new limit for streams that run, so with wasm filters nobody watches.
 
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
-use std::sync::mpsc::{self, RecvError, RecvTimeoutError, Sender};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use longhaul_config::{Ground, Role, Settings};
+use longhaul_config::{Role, Settings};
 use longhaul_derive::Derived;
-use longhaul_observe::measure::{Carried, Kernel, PairEnd};
+use longhaul_observe::measure::{Carried, Connection, Kernel, PairEnd};
 use longhaul_render::Weighing;
 
 use super::events::Event;
@@ -23,120 +25,214 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The thread that watches. It ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct RateWatch {
-    links: Sender<Option<Limited>>,
-    followed: Option<Limited>,
+    changes: Sender<Option<Followed>>,
+    followed: Option<Followed>,
+}
+
+/// The links of this box that have a limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Followed {
+    end: PairEnd,
+    links: Vec<Limited>,
 }
 
 /// One link with a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Limited {
-    end: PairEnd,
+    /// The name of the link in the configuration of the filter `link-share`.
+    name: String,
+    /// The remote's end of the pipe, as the ground sees it. None: all connections of this box cross the link.
+    pipe: Option<SocketAddr>,
     bytes_per_second: u64,
 }
 
-impl Limited {
-    /// Returns the link of this box. None: nothing limits it, or there are several, and the kernel does not know whose link a
-    /// connection takes.
+impl Followed {
+    /// Returns the links of this box. None: nothing limits them, or the kernel does not know whose link a connection takes.
     fn of(settings: &Settings, derived: &Derived, weighing: &Weighing, is_native: bool) -> Option<Self> {
         let limit = derived.neighbours.sent_by(&settings.role).filter(|_| is_native)?;
-        let bytes_per_second = match &settings.role {
-            Role::Ground(Ground { remotes, .. }) => match remotes.as_slice() {
-                [remote] => weighing.most_sent(limit, Some(&remote.to_string())),
-                _ => return None,
-            },
-            Role::Remote(remote) if remote.grounds.len() == 1 => weighing.most_sent(limit, None),
-            Role::Remote(_) | Role::Edge => return None,
+        let limited = |name: &str, pipe| Limited {
+            name: name.to_owned(),
+            pipe,
+            bytes_per_second: weighing.most_sent(limit, Some(name).filter(|name| !name.is_empty())),
         };
-        Some(Self { end: PairEnd::of(settings)?, bytes_per_second })
+        let links: Vec<Limited> = match &settings.role {
+            Role::Ground(ground) => match ground.remotes.as_slice() {
+                [remote] if remote.is_one() => vec![limited(&remote.to_string(), None)],
+                // A remote with several links, which states a rate, has connections from several addresses.
+                _ => {
+                    let pipes = weighing.pipes.iter().filter(|(name, _)| !weighing.rates.contains_key(*name));
+                    pipes.map(|(name, pipe)| limited(name, Some(*pipe))).collect()
+                }
+            },
+            // All its grounds are at the other end of the same link.
+            Role::Remote(_) => vec![limited("", None)],
+            Role::Edge => Vec::new(),
+        };
+        let end = PairEnd::of(settings)?;
+        (!links.is_empty()).then_some(Self { end, links })
     }
 }
 
-/// Returns the line of the log about another limit. Between the fall and the end of the rise, there is none.
-pub(super) fn line(before: Option<u32>, now: Option<u32>) -> Option<String> {
-    match (before, now) {
-        (None, Some(percent)) => Some(format!(
-            "the link carries less than `link` states: the limit of `link.fill` is {percent}% until it carries more"
-        )),
-        (Some(_), None) => {
-            Some("the link carries what `link` states; the limit of `link.fill` is whole again".to_owned())
-        }
-        (None, None) | (Some(_), Some(_)) => None,
-    }
+/// Returns the lines of the log about other limits. Between a fall and the end of the rise, there is none.
+pub(super) fn lines(before: &BTreeMap<String, u32>, now: &BTreeMap<String, u32>) -> Vec<String> {
+    let link = |name: &str| if name.is_empty() { "the link".to_owned() } else { format!("the link of {name}") };
+    let falls = now.iter().filter(|(name, _)| !before.contains_key(*name)).map(|(name, percent)| {
+        format!(
+            "{} carries less than `link` states: the limit of `link.fill` is {percent}% until it carries more",
+            link(name)
+        )
+    });
+    let whole = before
+        .keys()
+        .filter(|name| !now.contains_key(*name))
+        .map(|name| format!("{} carries what `link` states; the limit of `link.fill` is whole again", link(name)));
+    falls.chain(whole).collect()
 }
 
 impl RateWatch {
-    /// Starts the thread. It reports to `events` when another limit fits the link, in percent of the stated one.
+    /// Starts the thread. It reports to `events` when another limit fits a link, in percent of the stated one.
     pub(super) fn start(events: Sender<Event>) -> io::Result<Self> {
-        let (links, changes) = mpsc::channel::<Option<Limited>>();
+        let (changes, next) = mpsc::channel();
         thread::Builder::new().name("rate".to_owned()).spawn(move || {
-            let mut link = None;
+            let kernel = match Kernel::open() {
+                Ok(kernel) => kernel,
+                Err(error) => {
+                    let why = format!("the limit of `link.fill` is fixed: the kernel gives no figures: {error}");
+                    return say(Level::Info, &why);
+                }
+            };
+            let mut watched = Watched::default();
+            let (start, mut followed) = (Instant::now(), None::<Followed>);
             loop {
-                let next = match link {
-                    Some(link) => watch(&link, &events, &changes),
-                    None => changes.recv(),
+                let change = match &followed {
+                    Some(_) => next.recv_timeout(PAUSE),
+                    None => next.recv().map_err(|_| RecvTimeoutError::Disconnected),
                 };
-                let Ok(next) = next else { break };
-                link = next;
+                match change {
+                    Ok(change) => followed = change,
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+                let links = followed.as_ref().map_or(&[][..], |followed| &followed.links);
+                // A reading that fails is one of a busy kernel, and the next one counts.
+                let connections = followed.as_ref().and_then(|followed| followed.end.read(&kernel).ok());
+                for (link, percent) in watched.look(start.elapsed(), links, &connections.unwrap_or_default()) {
+                    if events.send(Event::Carried { link, percent }).is_err() {
+                        return;
+                    }
+                }
             }
         })?;
-        Ok(Self { links, followed: None })
+        Ok(Self { changes, followed: None })
     }
 
-    /// Watches the link that these settings have.
+    /// Watches the links that these settings have.
     pub(super) fn follow(&mut self, settings: &Settings, derived: &Derived, weighing: &Weighing, is_native: bool) {
-        let next = Limited::of(settings, derived, weighing, is_native);
+        let next = Followed::of(settings, derived, weighing, is_native);
         if next != self.followed {
-            let _ = self.links.send(next.clone());
+            let _ = self.changes.send(next.clone());
             self.followed = next;
         }
     }
 }
 
-/// Watches until the link changes, and returns the next one.
-///
-/// # Errors
-/// The run ends.
-fn watch(
-    link: &Limited,
-    events: &Sender<Event>,
-    changes: &mpsc::Receiver<Option<Limited>>,
-) -> Result<Option<Limited>, RecvError> {
-    let (start, mut carried, mut last) = (Instant::now(), Carried::of(link.bytes_per_second), 100);
-    let kernel = match Kernel::open() {
-        Ok(kernel) => kernel,
-        Err(error) => {
-            say(Level::Info, &format!("the limit of `link.fill` is fixed: the kernel gives no figures: {error}"));
-            return changes.recv();
-        }
-    };
-    loop {
-        // A reading that fails is one of a busy kernel, and the next one counts.
-        if let Ok(connections) = link.end.read(&kernel) {
-            let percent = carried.add(start.elapsed(), &connections);
-            if percent != last {
-                events.send(Event::Carried(percent)).map_err(|_| RecvError)?;
-                last = percent;
+/// The links, each with the state of its rule.
+#[derive(Debug, Default)]
+struct Watched(HashMap<String, Link>);
+
+#[derive(Debug)]
+struct Link {
+    bytes_per_second: u64,
+    carried: Carried,
+    /// The last word about it.
+    percent: u32,
+}
+
+impl Watched {
+    /// Reads the connections of `links`. Returns the links with another limit, and the limit in percent of the stated one.
+    fn look(&mut self, now: Duration, links: &[Limited], connections: &[Connection]) -> Vec<(String, u32)> {
+        let mut said = Vec::new();
+        self.0.retain(|name, link| {
+            let same = |limited: &Limited| limited.name == *name && limited.bytes_per_second == link.bytes_per_second;
+            let stays = links.iter().any(same);
+            if !stays && link.percent < 100 {
+                said.push((name.clone(), 100));
+            }
+            stays
+        });
+        let owners = owners(links, connections.iter().map(|one| one.id.remote));
+        for limited in links {
+            let of_link: Vec<Connection> = match limited.pipe {
+                None => connections.to_vec(),
+                Some(pipe) if owners.get(&address(pipe)) == Some(&1) => {
+                    let own = |one: &&Connection| address(one.id.remote) == address(pipe);
+                    connections.iter().filter(own).cloned().collect()
+                }
+                Some(_) => continue,
+            };
+            let link = self.0.entry(limited.name.clone()).or_insert_with(|| Link {
+                bytes_per_second: limited.bytes_per_second,
+                carried: Carried::of(limited.bytes_per_second),
+                percent: 100,
+            });
+            let percent = link.carried.add(now, &of_link);
+            if percent != link.percent {
+                link.percent = percent;
+                said.push((limited.name.clone(), percent));
             }
         }
-        match changes.recv_timeout(PAUSE) {
-            Ok(next) => {
-                events.send(Event::Carried(100)).map_err(|_| RecvError)?;
-                return Ok(next);
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(RecvError),
-        }
+        said
     }
+}
+
+/// Returns the number of remotes at each address, by their pipes that are open. The kernel cannot tell apart those behind one NAT.
+fn owners(links: &[Limited], ends: impl Iterator<Item = SocketAddr>) -> HashMap<IpAddr, usize> {
+    let of = |end: SocketAddr| (address(end), end.port());
+    let open: HashSet<(IpAddr, u16)> = ends.map(of).collect();
+    let mut owners = HashMap::new();
+    for pipe in links.iter().filter_map(|limited| limited.pipe).filter(|pipe| open.contains(&of(*pipe))) {
+        *owners.entry(address(pipe)).or_default() += 1;
+    }
+    owners
+}
+
+/// Returns an address as Envoy writes it. A socket of both families has those of IPv4 as IPv6 addresses.
+fn address(end: SocketAddr) -> IpAddr {
+    end.ip().to_canonical()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::line;
+    use super::*;
+
+    #[test]
+    fn a_remote_behind_an_address_of_its_own_is_known_by_its_open_pipe() {
+        let limited = |name: &str, pipe: &str| Limited {
+            name: name.to_owned(),
+            pipe: Some(pipe.parse().unwrap()),
+            bytes_per_second: 1,
+        };
+        let links = [
+            limited("ship.example", "192.0.2.1:1"),
+            limited("boat.example", "192.0.2.2:1"),
+            limited("ferry.example", "192.0.2.2:2"),
+            limited("barge.example", "192.0.2.1:2"),
+        ];
+        // The barge has left, and the ship has its address.
+        let ends =
+            ["[::ffff:192.0.2.1]:1", "192.0.2.1:7", "192.0.2.2:1", "192.0.2.2:2"].map(|end| end.parse().unwrap());
+        let owners = owners(&links, ends.into_iter());
+        let number = |address: &str| owners.get(&address.parse::<IpAddr>().unwrap());
+        assert_eq!((number("192.0.2.1"), number("192.0.2.2")), (Some(&1), Some(&2)));
+    }
 
     #[test]
     fn the_log_says_when_a_lower_limit_begins_and_when_it_ends() {
-        assert!(line(None, Some(55)).unwrap().contains("is 55% until it carries more"));
-        assert!(line(Some(95), None).unwrap().contains("whole again"));
-        assert_eq!((line(Some(55), Some(60)), line(None, None)), (None, None));
+        let of = |name: &str, percent| BTreeMap::from([(name.to_owned(), percent)]);
+        let none = BTreeMap::new();
+        assert!(lines(&none, &of("", 55))[0].starts_with("the link carries less"));
+        assert!(lines(&none, &of("ship.example", 55))[0].contains("link of ship.example carries less"));
+        assert!(lines(&of("", 95), &none)[0].contains("whole again"));
+        assert!(lines(&of("", 55), &of("", 60)).is_empty() && lines(&none, &none).is_empty());
     }
 }

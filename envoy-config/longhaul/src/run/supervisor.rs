@@ -46,7 +46,6 @@ use super::probe::{ground_in_use, link_is_up};
 use super::problem_watch::{self, Tell};
 use super::publisher::{Publisher, now};
 use super::rate_watch;
-use super::remote_reports;
 use super::resolvers;
 use super::rounds::{self, Came, Serving};
 use super::say;
@@ -335,9 +334,11 @@ impl Run {
         let Generation { settings, derived, .. } = &self.generation;
         let in_use = self.clients.links.tend(settings, derived);
         let slow = self.clients.accounts.tend(settings, self.clients.heard.billed.take());
-        let carried_percent = self.clients.carried_percent;
-        let mut next = Weighing { slow, in_use, carried_percent, ..self.machine.weighing.clone() };
-        remote_reports::add(&mut next, self.clients.heard.reports.take(), &remote_reports::believed(&settings.role));
+        let carried = self.clients.carried.clone();
+        let mut next = self.machine.weighing.clone();
+        (next.slow, next.in_use, next.carried) = (slow, in_use, carried);
+        let reports = self.clients.heard.reports.take();
+        next.hear(reports, &settings.role);
         if next == self.machine.weighing || self.owed.is_any() {
             return;
         }
@@ -350,7 +351,7 @@ impl Run {
         for line in links_in_use::lines(&self.machine.weighing, &next) {
             say(Level::Info, &line);
         }
-        if let Some(line) = rate_watch::line(self.machine.weighing.carried_percent, next.carried_percent) {
+        for line in rate_watch::lines(&self.machine.weighing.carried, &next.carried) {
             say(Level::Info, &line);
         }
         let tree = match self.generation.weighed(next.clone()) {
@@ -541,9 +542,8 @@ impl Serving for Run {
                 }
                 Event::Dns(state) => self.dns_state = state,
                 Event::Link(noticed) => self.link_state = noticed,
-                Event::Carried(percent) => {
-                    self.clients.carried_percent = Some(percent).filter(|percent| *percent < 100);
-                }
+                Event::Carried { link, percent: 100.. } => drop(self.clients.carried.remove(&link)),
+                Event::Carried { link, percent } => drop(self.clients.carried.insert(link, percent)),
                 Event::Silence(silence) => self.other_end.silence = silence,
                 Event::Unconnected(state) => self.other_end.unconnected = state,
                 Event::Lost(number) => self.lost = number,

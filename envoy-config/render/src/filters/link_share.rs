@@ -1,12 +1,15 @@
 //! link-share: the order in which the bytes of clients cross the link. One order holds for all workers, so it is in the native
 //! module alone. With wasm filters, Envoy's own filter shares the link (`part/share_limit.yaml`).
 
+use std::collections::BTreeSet;
+
 use link_share::config::WeightConfig;
 use link_share::{Config, Direction, LinkConfig};
-use longhaul_config::{PeerName, Role, RoleName};
+use longhaul_config::{Ground, Role, RoleName};
 
 use super::{Context, Filter, Position};
 use crate::RenderError;
+use crate::weighing::{Weighing, names_and_patterns};
 use crate::weights::Weights;
 
 pub(crate) const FILTER: Filter = Filter {
@@ -21,21 +24,19 @@ fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
     let settings = context.settings;
     let limit = context.derived.neighbours.sent_by(&settings.role);
     let weighing = context.weighing;
-    let percent = u64::from(weighing.carried_percent.unwrap_or(100));
-    let link = |name: String, whole: Option<u64>, weights: &Weights| LinkConfig {
-        name,
-        bytes_per_second: whole.map(|whole| (whole * percent / 100).max(1)),
-        weights: weighed(weights),
+    let link = |name: String, whole: Option<u64>, weights: &Weights| {
+        let percent = u64::from(weighing.carried.get(&name).copied().unwrap_or(100));
+        let bytes_per_second = whole.map(|whole| (whole * percent / 100).max(1));
+        LinkConfig { name, bytes_per_second, weights: weighed(weights) }
     };
     let (direction, links) = match (&settings.role, limit) {
         (Role::Ground(ground), Some(limit)) => {
-            let of_remote = |remote: &PeerName| {
-                let name = remote.to_string();
+            let of_remote = |name: String| {
                 let most = weighing.most_sent(limit, Some(&name));
                 let weights = weighing.weights.get(&name).cloned().unwrap_or_default();
                 link(name, Some(most), &weights)
             };
-            (Direction::Response, ground.remotes.iter().map(of_remote).collect())
+            (Direction::Response, names_of(ground, weighing).map(of_remote).collect())
         }
         // All remotes in one order: no rate is shared, and a stream waits for its own connection alone (D50).
         (Role::Ground(_), None) => (Direction::Response, vec![link(String::new(), None, &Weights::default())]),
@@ -46,6 +47,16 @@ fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
         (Role::Remote(_) | Role::Edge, None) => return Ok(None),
     };
     Ok(Some(serde_json::to_string(&Config { direction, links })?))
+}
+
+/// Returns the names of the links of a ground. The first link that has the name of a remote counts, so patterns come behind the
+/// remotes that have reported.
+fn names_of(ground: &Ground, weighing: &Weighing) -> impl Iterator<Item = String> {
+    let [named, patterns] = names_and_patterns(&ground.remotes);
+    let heard = weighing.weights.keys().chain(weighing.rates.keys()).chain(weighing.carried.keys());
+    let reported: BTreeSet<&String> = heard.collect();
+    let reported: Vec<String> = reported.into_iter().filter(|name| !named.contains(name)).cloned().collect();
+    named.into_iter().chain(reported).chain(patterns)
 }
 
 fn weighed(weights: &Weights) -> Vec<WeightConfig> {

@@ -1,8 +1,6 @@
 //! The pair: the values of one box for its connection to the other.
 
-use longhaul_config::{
-    Ground, Host, HostName, HostPort, Identity, PeerName, PipeTransport, Remote, Role, Settings, WhenDown,
-};
+use longhaul_config::{Ground, Host, HostPort, Identity, PeerName, PipeTransport, Remote, Role, Settings, WhenDown};
 use longhaul_derive::{Derived, Ejection, Failover};
 use serde::Serialize;
 
@@ -281,26 +279,30 @@ impl Ejected {
 }
 
 /// Returns the regular expression of a name, whose only special character is the dot.
-pub(super) fn literal(name: &impl std::fmt::Display) -> String {
+fn literal(name: &impl std::fmt::Display) -> String {
     name.to_string().replace('.', "[.]")
+}
+
+/// Returns the regular expression of the names that an end with one of these names may have. The characters of a SPIFFE ID need no
+/// other quotes.
+pub(super) fn expression(name: &PeerName) -> String {
+    match name {
+        PeerName::Exact(name) => literal(name),
+        PeerName::Below(name) => format!("[a-z0-9_-]+[.]{}", literal(name)),
+        PeerName::Spiffe { id, is_prefix } => format!("{}{}", literal(id), if *is_prefix { "[^,]*" } else { "" }),
+    }
 }
 
 impl Pinned {
     /// Matches a name by a regular expression. Envoy's exact matcher of DNS names would accept `*.example` for
     /// `ship.example`, and any case.
-    fn name(name: &HostName) -> Self {
-        Self { san_type: "DNS", matcher: format!("safe_regex: {{ google_re2: {{}}, regex: \"{}\" }}", literal(name)) }
+    fn matching(expression: &str) -> Self {
+        Self { san_type: "DNS", matcher: format!("safe_regex: {{ google_re2: {{}}, regex: \"{expression}\" }}") }
     }
 
     fn accepted(name: &PeerName) -> Self {
         match name {
-            PeerName::Exact(name) => Self::name(name),
-            PeerName::Below(name) => {
-                let literal = literal(name);
-                let matcher = format!("safe_regex: {{ google_re2: {{}}, regex: \"[a-z0-9_-]+[.]{literal}\" }}");
-                Self { san_type: "DNS", matcher }
-            }
-            // The characters of a SPIFFE ID need no quotes.
+            PeerName::Exact(_) | PeerName::Below(_) => Self::matching(&expression(name)),
             PeerName::Spiffe { id, is_prefix } => {
                 Self { san_type: "URI", matcher: format!("{}: \"{id}\"", if *is_prefix { "prefix" } else { "exact" }) }
             }
@@ -309,7 +311,7 @@ impl Pinned {
 
     fn of(host: &Host) -> Self {
         match host {
-            Host::Name(name) => Self::name(name),
+            Host::Name(name) => Self::matching(&literal(name)),
             Host::Address(address) => Self { san_type: "IP_ADDRESS", matcher: format!("exact: \"{address}\"") },
         }
     }

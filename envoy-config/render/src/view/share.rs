@@ -9,7 +9,7 @@ use longhaul_config::{PeerName, Role, Settings};
 use longhaul_derive::Derived;
 use serde::Serialize;
 
-use super::pair::literal;
+use super::pair::expression;
 use super::transport::envoy;
 use crate::Artifacts;
 use crate::marks::Mark;
@@ -67,7 +67,7 @@ pub(super) struct Share {
     rate_path: &'static str,
     /// The mark, if `longhaul run` reads the lines.
     report_mark: Option<&'static str>,
-    /// The remotes of a ground. Each has a bucket.
+    /// The remotes of a ground. Each has a bucket. All that a pattern covers are one here, and native filters know them apart.
     remotes: Vec<OfRemote>,
     /// The names of the remote, as the PROXY header in front of the bytes has them. Behind the hop `share`, the address is the
     /// client's.
@@ -141,7 +141,7 @@ impl OfRemote {
             streams: format!("introduced_late_{}", number + 1),
             name: BASE64_STANDARD.encode(name_text),
             input: if is_uri(name) { "UriSanInput" } else { "DnsSanInput" },
-            among_names: format!("(.*,)?{}(,.*)?", literal(name)),
+            among_names: format!("(.*,)?{}(,.*)?", expression(name)),
         }
     }
 }
@@ -161,14 +161,17 @@ impl Share {
     }
 
     pub(super) fn of(settings: &Settings, derived: &Derived, artifacts: &Artifacts) -> Option<Self> {
-        let limit = derived.neighbours.sent_by(&settings.role)?;
+        let is_native = artifacts.native.is_some();
+        let shares = is_native || !derived.neighbours.needs_native();
+        let limit = derived.neighbours.sent_by(&settings.role).filter(|_| shares)?;
         let fill_interval = envoy(limit.fill_interval);
         let bucket = format!("link-{}-{fill_interval}", limit.kib_per_second);
-        let remotes = match &settings.role {
-            Role::Ground(ground) => ground.remotes.as_slice(),
-            Role::Remote(_) | Role::Edge => &[],
+        let mut remotes: Vec<&PeerName> = match &settings.role {
+            Role::Ground(ground) => ground.remotes.iter().collect(),
+            Role::Remote(_) | Role::Edge => Vec::new(),
         };
-        let is_native = artifacts.native.is_some();
+        // The first one that has the name counts.
+        remotes.sort_by_key(|name| !name.is_one());
         let socket = |name: &str| artifacts.admin.with_file_name(name).display().to_string();
         Some(Self {
             limit: if matches!(settings.role, Role::Remote(_)) { "request_limit" } else { "response_limit" },
@@ -192,7 +195,7 @@ impl Share {
             rate_path: RemoteReport::RATE_PATH,
             report_mark: artifacts.marks_pages.then_some(Mark::Report.word()),
             remote: REMOTE_IN_METADATA,
-            remote_names: if remotes.iter().any(is_uri) {
+            remote_names: if remotes.iter().copied().any(is_uri) {
                 "%DOWNSTREAM_PEER_DNS_SAN%,%DOWNSTREAM_PEER_URI_SAN%"
             } else {
                 "%DOWNSTREAM_PEER_DNS_SAN%"

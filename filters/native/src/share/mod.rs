@@ -30,8 +30,6 @@ const COUNTERS: [&str; 2] =
 #[derive(Debug)]
 pub(crate) struct Share {
     config: Config,
-    /// The order of each link of the configuration.
-    queues: Vec<Arc<Queue>>,
     envoy: abi::Config,
     /// Envoy's numbers of the counters of bytes: those that passed at once, and those that waited.
     bytes: [Option<usize>; COUNTERS.len()],
@@ -44,8 +42,8 @@ impl Share {
     /// The reason for a refusal, in one line.
     pub(crate) fn load(envoy: abi::Config, json: &[u8]) -> Result<Self, String> {
         let config = Config::from_json(json).map_err(|error| error.to_string())?;
-        let queues = config.links.iter().map(Queue::of).collect();
-        Ok(Self { config, queues, envoy, bytes: COUNTERS.map(|name| envoy.define_counter(name).ok()) })
+        Queue::configure(&config);
+        Ok(Self { config, envoy, bytes: COUNTERS.map(|name| envoy.define_counter(name).ok()) })
     }
 }
 
@@ -55,8 +53,8 @@ pub(crate) struct Shared {
     share: Arc<Share>,
     /// The stream's place in the order. None: nothing limits it, or its headers have not come.
     place: OnceCell<Place>,
-    /// The first bytes of a connection whose client they name, and the index of its link.
-    introduction: RefCell<Option<(Introduction, usize)>>,
+    /// The first bytes of a connection whose client they name, and the order of its link.
+    introduction: RefCell<Option<(Introduction, Arc<Queue>)>>,
     /// True while Envoy holds pieces.
     holds: Cell<bool>,
     /// How many buffers between the filter and the link are full, at a ground.
@@ -95,34 +93,34 @@ impl Shared {
 
     /// Takes the place of a request's client in the order of its link.
     fn arrive(&self, stream: Stream) {
-        let remote = stream.header(Map::Request, REMOTE).unwrap_or_default();
-        let Some(index) = self.share.config.link(&String::from_utf8_lossy(&remote)) else { return };
+        let names = stream.header(Map::Request, REMOTE).unwrap_or_default();
+        let names = String::from_utf8_lossy(&names);
+        let Some((name, link)) = self.share.config.link(&names) else { return };
+        let queue = Queue::of(name, link);
         let client = stream.header(Map::Request, CLIENT);
         if client.is_none() && stream.header(Map::Request, NAMES).is_some() {
-            self.introduction.replace(Some((Introduction::default(), index)));
+            self.introduction.replace(Some((Introduction::default(), queue)));
         } else {
-            self.take_place(index, Subscriber::of(&client.unwrap_or_default()));
+            self.take_place(&queue, Subscriber::of(&client.unwrap_or_default()));
         }
     }
 
     /// Takes the place of a client in the order of a link.
-    fn take_place(&self, index: usize, client: Subscriber) {
-        if let Some(queue) = self.share.queues.get(index) {
-            let place = self.place.get_or_init(|| queue.open(client));
-            if self.full.get() > 0 {
-                place.hold_up();
-            }
+    fn take_place(&self, queue: &Arc<Queue>, client: Subscriber) {
+        let place = self.place.get_or_init(|| queue.open(client));
+        if self.full.get() > 0 {
+            place.hold_up();
         }
     }
 
     /// Reads a piece of the client's bytes, whose first ones may name it.
     fn be_introduced(&self, stream: Stream) {
         let mut pending = self.introduction.borrow_mut();
-        let Some((introduction, index)) = pending.as_mut() else { return };
+        let Some((introduction, queue)) = pending.as_mut() else { return };
         let mut bytes = Vec::new();
         stream.read_body(Body::RequestReceived, &mut bytes);
         if let Some(client) = introduction.hear(&bytes) {
-            self.take_place(*index, client);
+            self.take_place(queue, client);
             *pending = None;
         }
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use link_share::{Link, LinkConfig, StreamId, Subscriber, Verdict};
+use link_share::{Config, Link, LinkConfig, StreamId, Subscriber, Verdict};
 
 use crate::abi::StreamBell;
 
@@ -36,7 +36,7 @@ pub(crate) struct Place {
     id: StreamId,
 }
 
-/// Every link of this process, by the name of its other end. A box has few, and their number follows its configuration.
+/// The links of this process that have had a stream, by the name of the other end.
 #[derive(Debug, Default)]
 struct Queues {
     by_name: Mutex<HashMap<String, Arc<Queue>>>,
@@ -63,26 +63,39 @@ fn now() -> Duration {
 }
 
 impl Queue {
-    /// Returns the order of a link, which has the configuration's rate and weights from now on.
-    pub(crate) fn of(config: &LinkConfig) -> Arc<Self> {
+    /// Returns the order of the link to the other end `name`.
+    pub(crate) fn of(name: &str, config: &LinkConfig) -> Arc<Self> {
+        // Without a thread, each piece passes at once: see `Place::offer`.
+        queues().start();
         let mut by_name = lock(&queues().by_name);
-        if by_name.is_empty() {
-            // Without a thread, each piece passes at once: see `Place::offer`.
-            queues().start();
+        if let Some(queue) = by_name.get(name) {
+            return Arc::clone(queue);
         }
-        let queue = by_name.entry(config.name.clone()).or_insert_with(|| {
-            let link = Link::new(config.bytes_per_second, now());
-            let inside = Inside { link, config: config.clone(), bells: HashMap::new() };
-            Arc::new(Self { inside: Mutex::new(inside) })
-        });
-        let mut inside = lock(&queue.inside);
+        // A pattern covers any number of ends. Those without a stream begin again.
+        by_name.retain(|_, queue| Arc::strong_count(queue) > 1);
+        let link = Link::new(config.bytes_per_second, now());
+        let inside = Inside { link, config: config.clone(), bells: HashMap::new() };
+        let queue = Arc::new(Self { inside: Mutex::new(inside) });
+        by_name.insert(name.to_owned(), Arc::clone(&queue));
+        queue
+    }
+
+    /// Gives all links that are in use the rates and weights of a new configuration.
+    pub(crate) fn configure(config: &Config) {
+        for (name, queue) in lock(&queues().by_name).iter() {
+            if let Some((_, link)) = config.link(name) {
+                queue.set(link);
+            }
+        }
+        // Streams may wait for less long now.
+        queues().wake();
+    }
+
+    fn set(&self, config: &LinkConfig) {
+        let mut inside = lock(&self.inside);
         inside.link.set_rate(config.bytes_per_second, now());
         inside.link.weigh(|client| config.tenths(client));
         inside.config.clone_from(config);
-        drop(inside);
-        // Streams may wait for less long now.
-        queues().wake();
-        Arc::clone(queue)
     }
 
     /// Adds a stream of a client.

@@ -151,15 +151,19 @@ fn neighbours(settings: &Settings, neighbours: &Neighbours) -> Option<String> {
         Neighbours::Unshared(Unshared::Off) if settings.role == Role::Edge => None,
         Neighbours::Unshared(Unshared::Edge) if settings.link.device.is_some() => None,
         Neighbours::Unshared(why) => Some(format!("no shares: {}", why.reason())),
-        Neighbours::Fair { down, up } => {
+        Neighbours::Fair { down, up, needs_native } => {
             let shown = |limit: &Option<Limit>| limit.as_ref().map_or("no limit".to_owned(), ToString::to_string);
             let whose = match &settings.role {
-                Role::Ground(ground) if ground.remotes.len() > 1 => "each client of a remote has an equal share of its",
+                Role::Ground(ground) if ground.remotes.len() > 1 || *needs_native => {
+                    "each client of a remote has an equal share of its"
+                }
                 _ => "each client has an equal share of",
             };
             let whose =
                 if settings.clients.is_empty() { whose } else { "clients share, by the weights of their groups," };
-            Some(format!("{whose} {} down, {} up (`link.fill`)", shown(down), shown(up)))
+            let but =
+                if *needs_native { "; with wasm filters nobody has, because `split.peer` has a pattern" } else { "" };
+            Some(format!("{whose} {} down, {} up (`link.fill`){but}", shown(down), shown(up)))
         }
     }
 }

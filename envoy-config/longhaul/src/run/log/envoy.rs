@@ -2,11 +2,10 @@
 
 use longhaul_observe::bill::Billed;
 use longhaul_observe::report::PageLoad;
-use longhaul_render::Mark;
+use longhaul_render::{HeardReport, Mark};
 
 use super::handshakes::{self, Handshake};
 use super::record::{Level, Record};
-use super::remote_reports::{self, HeardReport};
 
 /// The log format with which Envoy is started: a mark, the level, the component, and the message with escapes for its
 /// newlines.
@@ -42,7 +41,7 @@ pub(super) fn parse(line: &str) -> Line {
         let line = match mark {
             Mark::Handshake => handshakes::parse(rest).map(Line::Handshake),
             Mark::Page => PageLoad::parse(rest).map(Line::Page),
-            Mark::Report => remote_reports::parse(rest).map(Line::Report),
+            Mark::Report => HeardReport::parse(rest).map(Line::Report),
             Mark::Bill => Billed::parse(rest).map(Line::Billed),
         };
         return line.unwrap_or(Line::Noise);

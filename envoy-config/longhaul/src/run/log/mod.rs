@@ -7,7 +7,6 @@
 //! | `native` | sends a record with its fields to the journal of systemd |
 //! | `handshakes` | words a refused handshake of the pair, once a minute for each reason |
 //! | `pages` | remembers the last pages, by number |
-//! | `remote_reports` | reads the reports of remotes |
 //! | `waiting` | keeps what Envoy writes for the run until the run takes it |
 //! | `child_output` | reads the output of a child, and never lets the child wait |
 //! | `sink` | writes to stderr, and drops lines if stderr takes none |
@@ -19,7 +18,6 @@ mod handshakes;
 mod native;
 mod pages;
 mod record;
-mod remote_reports;
 mod sink;
 mod waiting;
 
@@ -27,7 +25,6 @@ pub(super) use child_output::{Dialect, follow};
 pub(super) use envoy::FORMAT as ENVOY_FORMAT;
 pub(super) use pages::RecentPages;
 pub(crate) use record::{Form, Level};
-pub(super) use remote_reports::HeardReport;
 pub(super) use sink::serves;
 pub(crate) use sink::{flush, start};
 pub(super) use waiting::Heard;

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_observe::bill::Billed;
+use longhaul_render::HeardReport;
 
 use super::pages::RecentPages;
-use super::remote_reports::HeardReport;
 
 /// The lines that may wait. The run takes them ten times a second.
 const MOST_WAITING: usize = 100_000;
