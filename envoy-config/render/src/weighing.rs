@@ -172,7 +172,7 @@ mod tests {
     fn ground(peers: &str) -> Role {
         let pem = concat!(env!("CARGO_MANIFEST_DIR"), "/../longhaul/tests/config/files/pep");
         let text = format!(
-            "role: ground\nupstream: {{ resolvers: [192.0.2.53] }}\n\
+            "role: ground\nlink: {{ rtt: 600ms, down: 20mbit, up: 5mbit }}\nupstream: {{ resolvers: [192.0.2.53] }}\n\
              split: {{ peer: [{peers}], cert: {pem}.pem, key: {pem}.key, ca: {pem}.pem }}\n"
         );
         load_text("test.yaml".as_ref(), text).unwrap().settings.role
