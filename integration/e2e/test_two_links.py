@@ -248,7 +248,7 @@ def test_clients_share_the_links_in_use_and_a_page_does_not_wait_for_downloads(t
         wait_for("the first limit", lambda: bed.sent_down() <= whole, timeout_s=20)
         assert [sum(len(part) for _, part in one.result()) for one in parts] == [20_000_000, 20_000_000]
         said = bed.pair.ground.output()
-        assert "carry 20mbit down, and the limit of `fill` follows" in said
+        assert "links in use that carry 20mbit down, and the limit of `fill` follows" in said
 
 
 def test_a_kernel_without_multipath_tcp_leaves_the_pair_over_tcp(bed: TwoLinksBed) -> None:

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::slice;
 
 use link_share::config::covered;
-use longhaul_config::{ClientGroup, PeerName, Rate, Role};
+use longhaul_config::{PeerName, Rate, Role, Settings};
 use longhaul_derive::{Limit, RatesInUse};
 
 use crate::weights::Weights;
@@ -19,37 +19,42 @@ pub struct Weighing {
     pub slow: BTreeSet<String>,
     /// The weights of clients that the remotes of a ground report, by the name of the remote.
     pub(crate) weights: BTreeMap<String, Weights>,
-    /// The rates towards the clients of the links in use, as remotes with several report them.
+    /// The rates towards the clients, as remotes report them: of their link, or of the links in use.
     pub rates: BTreeMap<String, Rate>,
     /// The rates of the links in use of a remote with several. None: those of the first one.
     pub in_use: Option<RatesInUse>,
     /// The limits that fit what the links carry now, in percent of the stated ones, by the name of the remote, or by none at a
     /// remote. Others carry what is stated. Only the filter `link-share` follows them.
     pub carried: BTreeMap<String, u32>,
-    /// The remotes' ends of the pipes, as a ground sees them, by the name of the remote.
+    /// The ends of the pipes of remotes with one link, as a ground sees them, by the name of the remote.
     pub pipes: BTreeMap<String, SocketAddr>,
 }
 
 impl Weighing {
-    /// Returns the bytes a second that a ground sends at most to `remote`, or a remote to its ground. They have all headers, and
+    /// Returns the bytes a second that a ground sends at most to `remote`, or a remote to its ground. Of the rate that a remote reports
+    /// for its only link and that of the ground's file, the lower one counts. They have all headers, and
     /// the link carries what is stated.
     #[must_use]
     pub fn most_sent(&self, limit: &Limit, remote: Option<&str>) -> u64 {
-        let rate = match remote {
-            Some(name) => self.rates.get(name).copied(),
-            None => self.in_use.map(|rates| rates.up),
-        };
-        rate.map_or(limit.wire_bytes_per_second, |rate| limit.wire_bytes_at(rate))
+        let stated = limit.wire_bytes_per_second;
+        let Some(name) = remote else { return self.in_use.map_or(stated, |rates| limit.wire_bytes_at(rates.up)) };
+        let reported = self.rates.get(name).map_or(stated, |rate| limit.wire_bytes_at(*rate));
+        // Links in use may be faster together than the first one, which the ground states.
+        if self.pipes.contains_key(name) { reported.min(stated) } else { reported }
     }
 }
 
 impl Weighing {
-    /// Returns what a remote with these groups of clients reports, as targets of requests on the pipe. Without the watch of its
-    /// links, or with one link again, the ground must forget the last rate.
+    /// Returns what a remote with these settings reports, as targets of requests on the pipe.
     #[must_use]
-    pub fn reports(&self, groups: &[ClientGroup]) -> [String; 2] {
-        let weights = RemoteReport::Weights(Weights::of(groups, &self.slow));
-        let rate = RemoteReport::Down(self.in_use.map(|rates| rates.down));
+    pub fn reports(&self, settings: &Settings) -> [String; 2] {
+        let weights = RemoteReport::Weights(Weights::of(&settings.clients, &self.slow));
+        let rate = if settings.links.is_empty() {
+            RemoteReport::Link(settings.link.down)
+        } else {
+            // Without the watch of the links, the ground must forget the last rate.
+            RemoteReport::Down(self.in_use.map(|rates| rates.down))
+        };
         [weights.to_string(), rate.to_string()]
     }
 
@@ -67,12 +72,20 @@ impl Weighing {
         self.pipes.retain(|name, _| own(slice::from_ref(name)).is_some());
         for HeardReport { of, from, report } in reports {
             let Some(name) = own(&of) else { continue };
-            self.pipes.insert(name.clone(), from);
             match report {
                 RemoteReport::Weights(weights) if weights == Weights::default() => drop(self.weights.remove(&name)),
                 RemoteReport::Weights(weights) => drop(self.weights.insert(name, weights)),
-                RemoteReport::Down(Some(rate)) => drop(self.rates.insert(name, rate)),
-                RemoteReport::Down(None) => drop(self.rates.remove(&name)),
+                RemoteReport::Link(rate) => {
+                    self.pipes.insert(name.clone(), from);
+                    self.rates.insert(name, rate);
+                }
+                RemoteReport::Down(rate) => {
+                    self.pipes.remove(&name);
+                    match rate {
+                        Some(rate) => drop(self.rates.insert(name, rate)),
+                        None => drop(self.rates.remove(&name)),
+                    }
+                }
             }
         }
     }
@@ -110,12 +123,15 @@ impl HeardReport {
 pub(crate) enum RemoteReport {
     /// The weights of its clients.
     Weights(Weights),
+    /// The rate towards them of a remote's only link.
+    Link(Rate),
     /// The rate towards them of the links in use of a remote with several. None: the ground's `link` states it.
     Down(Option<Rate>),
 }
 
 impl RemoteReport {
-    /// The path of a rate, in bits a second behind a `?`.
+    /// The paths of a rate, in bits a second behind a `?`.
+    pub(crate) const LINK_PATH: &str = "/link";
     pub(crate) const RATE_PATH: &str = "/rate";
     /// The rates that a ground believes, in bits a second. A wrong one harms the link of this remote alone.
     const RATES: RangeInclusive<u64> = 8_000..=100_000_000_000;
@@ -123,15 +139,15 @@ impl RemoteReport {
     /// Reads the path and the query of a report. None: it is none, or out of bounds.
     fn parse(target: &str) -> Option<Self> {
         let (path, query) = target.split_once('?')?;
+        let rate = || {
+            let bits_per_second = query.parse().ok().filter(|rate| Self::RATES.contains(rate))?;
+            Some(Rate { bits_per_second })
+        };
         match path {
             Weights::PATH => Weights::parse(query).map(Self::Weights),
-            Self::RATE_PATH => {
-                if query.is_empty() {
-                    return Some(Self::Down(None));
-                }
-                let bits_per_second = query.parse().ok().filter(|rate| Self::RATES.contains(rate))?;
-                Some(Self::Down(Some(Rate { bits_per_second })))
-            }
+            Self::LINK_PATH => rate().map(Self::Link),
+            Self::RATE_PATH if query.is_empty() => Some(Self::Down(None)),
+            Self::RATE_PATH => rate().map(|rate| Self::Down(Some(rate))),
             _ => None,
         }
     }
@@ -141,6 +157,7 @@ impl fmt::Display for RemoteReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Weights(weights) => write!(f, "{}?{weights}", Weights::PATH),
+            Self::Link(rate) => write!(f, "{}?{}", Self::LINK_PATH, rate.bits_per_second),
             Self::Down(None) => write!(f, "{}?", Self::RATE_PATH),
             Self::Down(Some(rate)) => write!(f, "{}?{}", Self::RATE_PATH, rate.bits_per_second),
         }
@@ -155,10 +172,12 @@ mod tests {
 
     #[test]
     fn a_report_is_read_as_it_was_written_and_nothing_else_is_one() {
-        for text in ["/weights?", "/weights?40=192.0.2.0/28", "/rate?20000000", "/rate?"] {
+        for text in ["/weights?", "/weights?40=192.0.2.0/28", "/rate?20000000", "/rate?", "/link?2000000"] {
             assert_eq!(RemoteReport::parse(text).unwrap().to_string(), text);
         }
-        for text in ["/weights", "/?40=192.0.2.0/28", "/rate?20mbit", "/rate?-1", "/rate?7999", "/rate?100000000001"] {
+        for text in
+            ["/weights", "/?40=192.0.2.0/28", "/rate?20mbit", "/rate?-1", "/rate?7999", "/link?100000000001", "/link?"]
+        {
             assert_eq!(RemoteReport::parse(text), None, "{text}");
         }
         let heard = HeardReport::parse(" ship.example,a.example [2001:db8::7]:40000 /weights?40=192.0.2.0/28").unwrap();
@@ -189,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_ground_believes_its_own_remotes_alone_and_each_for_itself() {
-        let (role, mut known) = (ground("ship.example, ferry.example"), Weighing::default());
+        let (role, mut known) = (ground("ship.example, ferry.example, boat.example"), Weighing::default());
         for (of, target) in [
             ("ship.example", "/weights?40=192.0.2.0/28"),
             ("stranger.example", "/weights?1=192.0.2.0/24"),
@@ -199,20 +218,24 @@ mod tests {
             ("ship.example", "/rate?20000000"),
             ("ferry.example", "/rate?20000000"),
             ("ferry.example", "/rate?"),
+            ("boat.example", "/link?8000000"),
+            ("boat.example", "/link?9000000"),
         ] {
             hear(&mut known, of, target, &role);
         }
+        let weights = ["ferry.example 20=192.0.2.0/28", "ship.example 1=192.0.2.0/28"];
+        assert_eq!(words(&known), [&weights[..], &["boat.example 9mbit", "ship.example 20mbit"]].concat());
         assert_eq!(
-            words(&known),
-            ["ferry.example 20=192.0.2.0/28", "ship.example 1=192.0.2.0/28", "ship.example 20mbit"]
+            known.pipes.keys().collect::<Vec<_>>(),
+            ["boat.example"],
+            "the only one that says that it has one link"
         );
-        assert_eq!(known.pipes.len(), 2);
         let before = known.clone();
         known.hear(Vec::new(), &role);
         assert_eq!(known, before);
         known.hear(Vec::new(), &ground("ferry.example"));
         assert_eq!(words(&known), ["ferry.example 20=192.0.2.0/28"], "it has left the file");
-        assert_eq!(known.pipes.len(), 1);
+        assert!(known.pipes.is_empty());
     }
 
     #[test]

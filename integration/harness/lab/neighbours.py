@@ -128,11 +128,11 @@ def neighbour_bed(
     *,
     link: dict[str, str] | None = None,
     stated: dict[str, str] | None = None,
-    second_remote: bool = False,
+    second_remote: dict[str, str] | None = None,
     **split: Any,
 ) -> Iterator[NeighbourBed]:
-    """Sets up the bed. `link` changes the emulated link, and `stated` is `link:` of all boxes where it differs. A
-    second remote stands beside the first one, and takes the connections of `OTHER_CLIENTS`. `split` changes the pair,
+    """Sets up the bed. `link` changes the emulated link, and `stated` is `link:` of all boxes where it differs. With
+    changes for `second_remote`, one stands beside the first one, and takes the connections of `OTHER_CLIENTS`. `split` changes the pair,
     as `write_pair` does. The pair of the quick start knows no changes."""
     assert way in WAYS, way
     authority = Authority(folder)
@@ -160,16 +160,17 @@ def neighbour_bed(
         elif way not in ORIGINS:
             setting = setting | ({"fill": "off"} if way == "unshared" else FAIR)
             ends = Ends(line.near, NEAR_HOME, line.gateway, FAR)
-            if second_remote:
+            if second_remote is not None:
                 split.setdefault("peers", [REMOTE_NAME, OTHER])
             both = stack.enter_context(pair(folder, ends, setting, steered=["listed.example.org"], **split))
             theirs = [
                 f"ip saddr {address} tcp dport {port} redirect to :{own}"
-                for address in OTHER_CLIENTS if second_remote for port, own in OTHER_PORTS.items()
+                for address in OTHER_CLIENTS if second_remote is not None for port, own in OTHER_PORTS.items()
             ]  # fmt: skip
             stack.enter_context(rules(line.near, intercept(NEAR_DEVICE, *theirs, *REDIRECTS)))
             both.until_piped()
-            other = stack.enter_context(other_remote(folder, line, setting)) if second_remote else None
+            if second_remote is not None:
+                other = stack.enter_context(other_remote(folder, line, setting | second_remote))
             if way == "fair":
                 both.until_names_cross()
         yield NeighbourBed(line, way, both, other)

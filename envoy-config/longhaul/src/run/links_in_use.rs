@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use longhaul_config::Settings;
+use longhaul_config::{Rate, Settings};
 use longhaul_derive::{Derived, LinkPlan, RatesInUse};
 use longhaul_observe::report::{HostReport, LinkState};
 use longhaul_render::Weighing;
@@ -43,22 +43,26 @@ fn rates(plans: &[LinkPlan], states: &[LinkState], last: Option<RatesInUse>) -> 
     LinkPlan::in_use(plans, works).or(last)
 }
 
-/// Returns the lines of the log about other rates: of this remote, or of the remotes of a ground.
-pub(super) fn lines(before: &Weighing, next: &Weighing) -> Vec<String> {
+/// Returns the lines of the log about other rates: of this remote, or of the remotes of a ground, where `stated` is that of `link`.
+pub(super) fn lines(before: &Weighing, next: &Weighing, stated: Rate) -> Vec<String> {
     let own = next.in_use.filter(|rates| before.in_use != Some(*rates)).map(|rates| {
         format!("the links in use carry {} down and {} up, and the limit of `fill` follows", rates.down, rates.up)
     });
-    let of_remotes =
-        next.rates.iter().filter(|(name, rate)| before.rates.get(*name) != Some(rate)).map(|(name, down)| {
-            format!("the links in use of {name} carry {down} down, and the limit of `fill` follows")
-        });
+    // Of a remote with one link, the ground believes a lower rate alone.
+    let believed = |weighing: &Weighing, name: &String| {
+        let rate = weighing.rates.get(name).copied().unwrap_or(stated);
+        if weighing.pipes.contains_key(name) { rate.min(stated) } else { rate }
+    };
+    let changed = next.rates.keys().filter(|name| believed(before, name) != believed(next, name));
+    let of_remotes = changed.map(|name| {
+        let down = believed(next, name);
+        format!("{name} reports links in use that carry {down} down, and the limit of `fill` follows")
+    });
     own.into_iter().chain(of_remotes).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use longhaul_config::Rate;
-
     use super::*;
 
     #[test]
@@ -72,10 +76,12 @@ mod tests {
         };
         let lte = at(rates(8, 2), rate(8));
         let geo = at(rates(20, 5), rate(20));
+        let lines = |before, next| super::lines(before, next, rate(1));
         let [own, of_ship] = lines(&lte, &geo).try_into().unwrap();
         assert!(own.contains("20mbit down and 5mbit up"), "{own}");
-        assert!(of_ship.contains("ship.example carry 20mbit down"), "{of_ship}");
+        assert!(of_ship.contains("ship.example reports links in use that carry 20mbit down"), "{of_ship}");
         assert_eq!(lines(&geo, &geo), Vec::<String>::new());
         assert_eq!(lines(&geo, &Weighing::default()), Vec::<String>::new(), "the watch has ended");
+        assert_eq!(super::lines(&Weighing::default(), &at(None, rate(8)), rate(8)), Vec::<String>::new(), "as stated");
     }
 }

@@ -58,11 +58,7 @@ impl Followed {
         let links: Vec<Limited> = match &settings.role {
             Role::Ground(ground) => match ground.remotes.as_slice() {
                 [remote] if remote.is_one() => vec![limited(&remote.to_string(), None)],
-                // A remote with several links, which states a rate, has connections from several addresses.
-                _ => {
-                    let pipes = weighing.pipes.iter().filter(|(name, _)| !weighing.rates.contains_key(*name));
-                    pipes.map(|(name, pipe)| limited(name, Some(*pipe))).collect()
-                }
+                _ => weighing.pipes.iter().map(|(name, pipe)| limited(name, Some(*pipe))).collect(),
             },
             // All its grounds are at the other end of the same link.
             Role::Remote(_) => vec![limited("", None)],

@@ -53,7 +53,7 @@ impl RemoteReports {
             *self = Self::default();
             return;
         }
-        let [weights, rate] = weighing.reports(&settings.clients);
+        let [weights, rate] = weighing.reports(settings);
         self.weights.tend(weights, settings, pipe, admin);
         self.rate.tend(rate, settings, pipe, admin);
     }

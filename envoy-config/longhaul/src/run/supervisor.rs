@@ -348,7 +348,7 @@ impl Run {
         for group in self.machine.weighing.slow.difference(&next.slow) {
             say(Level::Info, &format!("`{group}` has its weight again"));
         }
-        for line in links_in_use::lines(&self.machine.weighing, &next) {
+        for line in links_in_use::lines(&self.machine.weighing, &next, settings.link.down) {
             say(Level::Info, &line);
         }
         for line in rate_watch::lines(&self.machine.weighing.carried, &next.carried) {

@@ -64,7 +64,7 @@ pub(super) struct Share {
     in_files: bool,
     /// The paths at which a remote reports.
     weights_path: &'static str,
-    rate_path: &'static str,
+    rate_paths: [&'static str; 2],
     /// The mark, if `longhaul run` reads the lines.
     report_mark: Option<&'static str>,
     /// The remotes of a ground. Each has a bucket. All that a pattern covers are one here, and native filters know them apart.
@@ -192,7 +192,7 @@ impl Share {
             // With native filters, the filter link-share has one file for all places.
             in_files: !is_native && (!remotes.is_empty() || !settings.clients.is_empty()),
             weights_path: Weights::PATH,
-            rate_path: RemoteReport::RATE_PATH,
+            rate_paths: [RemoteReport::LINK_PATH, RemoteReport::RATE_PATH],
             report_mark: artifacts.marks_pages.then_some(Mark::Report.word()),
             remote: REMOTE_IN_METADATA,
             remote_names: if remotes.iter().copied().any(is_uri) {
