@@ -1,4 +1,5 @@
-"""`make bench ONLY=capacity`: pages of one core, and memory of idle users, at an edge and at both ends of a pair.
+"""`make bench ONLY=capacity`: pages of one core, and memory of idle users, at an edge and at both ends of a pair, with each
+engine.
 
 README.md beside this file says how each figure is measured. QUICK=1 takes one round and a tenth of the users.
 """
@@ -39,7 +40,9 @@ from harness.host.usage import cores, cpu_seconds, description, pinned, resident
 from harness.net.authority import Authority
 from harness.results.figures import Target, at_most, table, verdicts, write
 
-TARGETS: list[Target] = [at_most("page_cpu_vs_before", 0.5)]
+TARGETS: list[Target] = [at_most("page_cpu_vs_before", 0.5), at_most("wasm_page_cpu_vs_before", 0.5)]
+ENGINES = {"": "native", "wasm_": "wasm"}
+"""The prefix of the figures of each engine. Boxes of the packages run the native one."""
 
 QUICK = bool(os.environ.get("QUICK"))
 ROUNDS = 1 if QUICK else 3
@@ -98,14 +101,14 @@ class End:
     port: int
 
 
-def edge_end(track: CoreTrack, name: str, programs: Path | None = None) -> End:
-    """The rendered edge, of this build or of another."""
+def edge_end(track: CoreTrack, name: str, programs: Path | None = None, **changes: str) -> End:
+    """The rendered edge, of this build or of another, with changes of its file."""
     port = free_ports(1)[0]
     folder = track.folder_of(name)
-    return End("edge", rendered_edge(track, folder, port, programs=programs), "127.0.0.1", port)
+    return End("edge", rendered_edge(track, folder, port, programs=programs, **changes), "127.0.0.1", port)
 
 
-def pair_ends(track: CoreTrack, name: str) -> tuple[End, End]:
+def pair_ends(track: CoreTrack, name: str, engine: str) -> tuple[End, End]:
     """The rendered remote and ground of a pair on loopback: the link between them has no delay."""
     folder = track.folder_of(name)
     authority = Authority(folder)
@@ -115,7 +118,7 @@ def pair_ends(track: CoreTrack, name: str) -> tuple[End, End]:
     def end(role: str, address: str, port: int, **config: object) -> End:
         home = folder / role
         (home / "cache" / "ground").mkdir(parents=True)  # `longhaul run` makes the folder
-        written = write_config(home, {"role": role, "link": LINK, **config}, steered=[HOST])
+        written = write_config(home, {"role": role, "engine": engine, "link": LINK, **config}, steered=[HOST])
         return End(role, rendered(written, home / "rendered", dist()), address, port)
 
     dns, metrics = free_ports(2)
@@ -167,18 +170,20 @@ def instructions(server: Counted) -> float:
 def counted_edges(track: CoreTrack) -> dict[str, float | None]:
     """Compares the present edge with the one of the earlier commit, by instructions."""
     found: dict[str, float | None] = {}
-    builds: dict[str, Path | None] = {"edge": None}
+    ends = {f"{prefix}edge": edge_end(track, f"{prefix}counted", engine=engine) for prefix, engine in ENGINES.items()}
     try:
-        builds["before"] = programs_before()
+        ends["before"] = edge_end(track, "before-counted", programs_before())
     except Missing as reason:
         print(f"absent: before: {reason}", flush=True)
-    for name, programs in builds.items():
-        end = edge_end(track, f"{name}-counted", programs)
+    for name, end in ends.items():
         folder = track.folder_of(f"{name}-callgrind")
         with counted(name, without_flushes(end.command), folder, end.port) as server:
             found[f"{name}_page_instructions_millions"] = instructions(server) / 1e6
-    now, before = (found.get(f"{name}_page_instructions_millions") for name in ("edge", "before"))
-    return {**found, "page_cpu_vs_before": now / before if now and before else None}
+    before = found.get("before_page_instructions_millions")
+    for prefix in ENGINES:
+        now = found[f"{prefix}edge_page_instructions_millions"]
+        found[f"{prefix}page_cpu_vs_before"] = now / before if now and before else None
+    return found
 
 
 def seconds_by_page(port: int, sessions: dict[str, int], wrk: Wrk) -> dict[str, float]:
@@ -219,16 +224,17 @@ def ends(port: int, sessions: dict[str, int], wrk: Wrk) -> dict[str, float | Non
 
 
 def capacity(track: CoreTrack, wrk: Wrk) -> dict[str, float | None]:
-    """Runs an edge, and then a pair."""
+    """Runs an edge, and then a pair, with each engine."""
     figures: dict[str, float | None] = {}
     on, others = cores()
-    end = edge_end(track, "edge")
-    with started(end, track.folder, on) as child:
-        figures |= ends(end.port, {"edge": child.process.pid}, wrk)
-    near, far = pair_ends(track, "pair")
-    with started(far, track.folder, others) as far_child, started(near, track.folder, on) as near_child:
-        sessions = {"remote": near_child.process.pid, "ground": far_child.process.pid}
-        figures |= ends(near.port, sessions, wrk)
+    for prefix, engine in ENGINES.items():
+        end = edge_end(track, f"{prefix}edge", engine=engine)
+        with started(end, track.folder, on) as child:
+            figures |= ends(end.port, {f"{prefix}edge": child.process.pid}, wrk)
+        near, far = pair_ends(track, f"{prefix}pair", engine)
+        with started(far, track.folder, others) as far_child, started(near, track.folder, on) as near_child:
+            sessions = {f"{prefix}remote": near_child.process.pid, f"{prefix}ground": far_child.process.pid}
+            figures |= ends(near.port, sessions, wrk)
     return figures
 
 

@@ -53,6 +53,7 @@ TARGETS = [
     at_least("instructions_vs_plain_envoy", 0.6),
     at_least("native_object_vs_plain_envoy", 0.56),
     at_least("cache_hit_rps_vs_squid", 1.2),
+    at_least("native_cache_hit_rps_vs_squid", 1.2),
     at_most("text_hit_cpu_vs_miss", 0.3),
     at_most("idle_connection_kib", 16.0),
     at_least("prefetch_hit_ratio", 0.9),
@@ -155,9 +156,11 @@ class Bench:
             "native_object_vs_plain_envoy": ratio(cpu["plain_envoy", "object"], cpu["native_edge", "object"]),
             "native_hit_cpu_vs_wasm": ratio(cpu["native_edge", "hit"], cpu["edge", "hit"]),
             "cache_hit_rps_vs_squid": None,
+            "native_cache_hit_rps_vs_squid": None,
         }
         if "squid" in self.contenders:
             figures["cache_hit_rps_vs_squid"] = ratio(cpu["squid", "hit"], cpu["edge", "hit"])
+            figures["native_cache_hit_rps_vs_squid"] = ratio(cpu["squid", "hit"], cpu["native_edge", "hit"])
             figures["by_clock_cache_hit_rps_vs_squid"] = ratio(rates["edge", "hit"], rates["squid", "hit"])
         return figures
 

@@ -20,6 +20,9 @@ PAGES = 5
 OBJECTS_A_PAGE = 40
 BROWSER = {"Host": WWW, "Accept": "text/html,image/avif,image/webp,*/*;q=0.8", "User-Agent": "a browser"}
 
+# The cache has a script in gzip, as browsers request it.
+OBJECT = {"Accept": "image/*", "Accept-Encoding": "gzip, deflate"}
+
 
 def hit_ratio() -> dict[str, float | None]:
     """Returns the share of moved, cacheable objects of new pages that came out of the cache, with prefetch on and
@@ -51,7 +54,7 @@ def _ratio(port: int) -> float:
             raise RuntimeError(f"{len(moved)} of {OBJECTS_A_PAGE} objects were moved:\n{page[:500]}")
         time.sleep(RTT_S)
         for path in moved:
-            client.request("GET", path, headers={"Host": f"127.0.0.1:{port}", "Accept": "image/*"})
+            client.request("GET", path, headers=OBJECT | {"Host": f"127.0.0.1:{port}"})
             answer = client.getresponse()
             answer.read()
             if answer.status != 200:

@@ -30,12 +30,14 @@ def capacity_block(results: dict) -> str:
         "| one core of | pages of the mix a second | users at a page every 20 s | memory of 1000 idle users |",
         "|---|---|---|---|",
     ]
-    for role in ("edge", "remote", "ground"):
+    roles = ("edge", "remote", "ground")
+    ends = {role: role for role in roles} | {f"wasm_{role}": f"{role}, wasm filters" for role in roles}
+    for role, name in ends.items():
         pages, users, mib = (
             figure(results, role, what)
             for what in ("pages_per_core_second", "users_per_core", "mib_per_1000_idle_users")
         )
-        lines.append(f"| {role} | {pages:.0f} | {round(users, -2):.0f} | {mib:.0f} MiB |")
+        lines.append(f"| {name} | {pages:.0f} | {round(users, -2):.0f} | {mib:.0f} MiB |")
     note = f", {results['machine_note']}" if results.get("machine_note") else ""
     return "\n".join([*lines, "", f"`make bench ONLY=capacity` measured this. Machine: {results['machine']}{note}."])
 
