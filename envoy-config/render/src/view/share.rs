@@ -62,7 +62,7 @@ pub(super) struct Share {
     usual: u32,
     /// True if the places of the filter have files of their own.
     in_files: bool,
-    /// The paths at which a remote reports.
+    /// The paths at which a remote reports: the weights of its clients, and a rate.
     weights_path: &'static str,
     rate_paths: [&'static str; 2],
     /// The mark, if `longhaul run` reads the lines.
