@@ -1,5 +1,6 @@
-"""`make bench ONLY=capacity`: pages of one core, and memory of idle users, at an edge and at both ends of a pair, with each
-engine.
+"""`make bench ONLY=capacity`: pages of one core and memory of idle users, at an edge and at both ends of a pair.
+
+Each engine has its figures.
 
 README.md beside this file says how each figure is measured. QUICK=1 takes one round and a tenth of the users.
 """

@@ -31,8 +31,8 @@ pub enum Direction {
 #[serde(deny_unknown_fields)]
 pub struct LinkConfig {
     /// The name in the certificate of the other end. Empty at a box with one link, which has every stream. With a `*` it is a
-    /// pattern, and each name that it covers has a link of its own: `*.NAME` covers one label in front of a name, and a `*` at
-    /// the end every name that begins so.
+    /// pattern, and each name that it covers has a link of its own. `*.NAME` covers one label in front of a name. A `*` at the end
+    /// covers every name that begins so.
     pub name: String,
     /// Bytes a second, with the headers of all layers. None: no limit, and streams wait only while their connection is full.
     pub bytes_per_second: Option<u64>,

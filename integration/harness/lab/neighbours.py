@@ -131,8 +131,9 @@ def neighbour_bed(
     second_remote: dict[str, str] | None = None,
     **split: Any,
 ) -> Iterator[NeighbourBed]:
-    """Sets up the bed. `link` changes the emulated link, and `stated` is `link:` of all boxes where it differs. With
-    changes for `second_remote`, one stands beside the first one, and takes the connections of `OTHER_CLIENTS`. `split` changes the pair,
+    """Sets up the bed. `link` changes the emulated link, and `stated` is `link:` of all boxes where it differs. A
+    second remote, with these changes of its `link:`, stands beside the first one and takes the connections of
+    `OTHER_CLIENTS`. `split` changes the pair,
     as `write_pair` does. The pair of the quick start knows no changes."""
     assert way in WAYS, way
     authority = Authority(folder)

@@ -162,7 +162,7 @@ impl Watched {
                 None => connections.to_vec(),
                 Some(pipe) if owners.get(&address(pipe)) == Some(&1) => {
                     let own = |one: &&Connection| address(one.id.remote) == address(pipe);
-                    connections.iter().filter(own).cloned().collect()
+                    connections.iter().filter(own).copied().collect()
                 }
                 Some(_) => continue,
             };
