@@ -499,6 +499,11 @@ impl Stream {
 
     /// Appends a part of the body to `bytes`.
     pub(crate) fn read_body(self, body: Body, bytes: &mut Vec<u8>) {
+        self.with_chunks(body, |chunk| bytes.extend_from_slice(chunk));
+    }
+
+    /// Shows the chunks of a part of the body. `read` must call nothing that changes it.
+    fn with_chunks(self, body: Body, mut read: impl FnMut(&[u8])) {
         // SAFETY: the stream lives.
         let count = unsafe { envoy::envoy_dynamic_module_callback_http_get_body_chunks_size(self.0, body as u32) };
         let mut chunks = vec![Lent::NOTHING; count];
@@ -508,8 +513,18 @@ impl Stream {
         };
         if known {
             // SAFETY: Envoy lends the chunks until the body changes.
-            unsafe { append(&chunks, bytes) };
+            chunks.iter().for_each(|chunk| read(unsafe { chunk.bytes() }));
         }
+    }
+
+    /// Appends the first `most` bytes of a part of the body to `bytes`.
+    pub(crate) fn read_front(self, body: Body, most: usize, bytes: &mut Vec<u8>) {
+        let mut left = most;
+        self.with_chunks(body, |chunk| {
+            let front = chunk.get(..left.min(chunk.len())).unwrap_or_default();
+            bytes.extend_from_slice(front);
+            left = left.saturating_sub(front.len());
+        });
     }
 
     /// Removes the first `count` bytes of a part of the body.

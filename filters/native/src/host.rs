@@ -23,6 +23,9 @@ use crate::outgoing::Outgoing;
 use crate::timer::Ticks;
 use crate::ways::Ways;
 
+/// The largest piece of a body that a filter rewrites at once. Envoy reads as much from a socket. A chunk may be a MiB, which no
+/// cache of a core holds.
+const PIECE_BYTES: usize = 16 * 1024;
 /// The context that no stream has.
 pub(crate) const ROOT: u32 = 0;
 
@@ -107,6 +110,8 @@ pub(crate) struct EnvoyHost {
     context: Cell<u32>,
     /// True if the hook changed the response.
     changed: Cell<bool>,
+    /// Memory for a piece of a body.
+    piece: RefCell<Vec<u8>>,
     acts: RefCell<Vec<Act>>,
     held: RefCell<HashMap<u32, Held>>,
     /// The response to a filter's request, in its hook.
@@ -122,6 +127,7 @@ impl EnvoyHost {
             place: Cell::new(Place::Nowhere),
             context: Cell::new(ROOT),
             changed: Cell::new(false),
+            piece: RefCell::default(),
             acts: RefCell::default(),
             held: RefCell::default(),
             answer: RefCell::default(),
@@ -292,6 +298,51 @@ impl Host for EnvoyHost {
         }
         self.place.set(Place::Stream(self.context.get(), stream, Phase::Body(0, bytes.len())));
         Ok(())
+    }
+
+    fn rewrite_buffer(
+        &self,
+        buffer: Buffer,
+        size: usize,
+        out: &mut Vec<u8>,
+        change: &mut dyn FnMut(&[u8], bool, &mut Vec<u8>) -> bool,
+    ) -> Result<(), HostError> {
+        let (stream, Phase::Body(held, received)) = self.here()? else { return Err(HostError::BadArgument) };
+        let total = held.saturating_add(received);
+        if buffer != Buffer::ResponseBody || size != total {
+            return Err(HostError::BadArgument);
+        }
+        if held > 0 {
+            self.set_buffer(buffer, 0, total, &whole(stream, held, received))?;
+        }
+        // The output stands behind the input that is left.
+        let (mut left, mut written) = (total, 0_usize);
+        let mut piece = self.piece.take();
+        let mut outcome = Ok(());
+        loop {
+            piece.clear();
+            stream.read_front(Body::Received, left.min(PIECE_BYTES), &mut piece);
+            let is_last = piece.len() >= left;
+            out.clear();
+            let changes = change(&piece, is_last, out);
+            if is_last && left == total && !changes {
+                break;
+            }
+            let output = if changes { &*out } else { &piece };
+            let drained = piece.is_empty() || stream.drain_body(Body::Received, piece.len());
+            if !drained || (!output.is_empty() && !stream.append_body(Body::Received, output)) {
+                outcome = Err(HostError::BadArgument);
+                break;
+            }
+            self.changed.set(true);
+            (left, written) = (left.saturating_sub(piece.len()), written.saturating_add(output.len()));
+            if is_last || piece.is_empty() {
+                break;
+            }
+        }
+        self.piece.replace(piece);
+        self.place.set(Place::Stream(self.context.get(), stream, Phase::Body(0, left.saturating_add(written))));
+        outcome
     }
 
     fn headers(&self, map: Map) -> Result<Pairs, HostError> {

@@ -85,6 +85,20 @@ impl HttpStream for Script {
 
     #[allow(clippy::panic)] // its purpose
     fn response_body(&mut self, size: usize, end: bool) -> Action {
+        if self.path == b"/pieces/held" && !end {
+            return Action::Pause;
+        }
+        if self.path.starts_with(b"/pieces") {
+            let (stays, mut out) = (self.path.ends_with(b"as-they-came"), Vec::new());
+            let upper = &mut |piece: &[u8], last: bool, out: &mut Vec<u8>| {
+                out.extend(piece.to_ascii_uppercase());
+                out.extend_from_slice(if last { b"." } else { b"" });
+                !stays
+            };
+            let outcome = body::rewrite(Buffer::ResponseBody, size, &mut out, upper);
+            assert_eq!((outcome, out.len()), (Ok(()), 0));
+            return Action::Continue;
+        }
         let bytes = body::read(Buffer::ResponseBody, size).unwrap();
         assert_eq!(bytes.len(), size);
         match self.path.as_slice() {
@@ -169,6 +183,22 @@ fn headers_properties_and_filter_state_are_those_of_the_stream() {
 fn a_reply_waits_until_no_filter_code_runs() {
     let (_, _, then) = request("/reply");
     assert_eq!((then, calls()), (Then::Drop, vec!["reply 403 scripted".to_owned()]));
+}
+
+#[test]
+fn a_body_is_rewritten_in_pieces_that_keep_their_order() {
+    let letters = |size: usize| -> Vec<u8> { (b'a'..=b'z').cycle().take(size).collect() };
+    for size in [0, 1, 16_384, 40_000] {
+        let (worker, id, _) = request("/pieces");
+        let (then, bytes) = piece(&worker, id, &letters(size), true);
+        let expected = [letters(size), b".".to_vec()].concat().to_ascii_uppercase();
+        assert!(then == Then::PassOn && bytes == expected, "{size}: {} bytes", bytes.len());
+        let (worker, id, _) = request("/pieces/as-they-came");
+        assert!(piece(&worker, id, &letters(size), true) == (Then::PassOn, letters(size)), "{size}");
+    }
+    let (worker, id, _) = request("/pieces/held");
+    assert_eq!(piece(&worker, id, b"first, ", false).0, Then::Hold);
+    assert_eq!(piece(&worker, id, b"and last", true), (Then::PassOn, b"FIRST, AND LAST.".to_vec()));
 }
 
 /// Sends a response of three chunks and a bit. `act` happens while a part is sent.

@@ -22,6 +22,15 @@ pub(crate) fn set_buffer(buffer: Buffer, start: usize, size: usize, data: &[u8])
     ask(|host| host.set_buffer(buffer, start, size, data))
 }
 
+pub(crate) fn rewrite_buffer(
+    buffer: Buffer,
+    size: usize,
+    out: &mut Vec<u8>,
+    change: &mut dyn FnMut(&[u8], bool, &mut Vec<u8>) -> bool,
+) -> Result<(), HostError> {
+    ask(|host| host.rewrite_buffer(buffer, size, out, change))
+}
+
 pub(crate) fn get_header_pairs(map: Map) -> Result<Pairs, HostError> {
     ask(|host| host.headers(map))
 }

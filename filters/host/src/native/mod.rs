@@ -61,6 +61,17 @@ pub trait Host {
         Err(HostError::Unimplemented)
     }
 
+    /// Rewrites the `size` bytes of a buffer, as [`crate::body::rewrite`] says.
+    fn rewrite_buffer(
+        &self,
+        buffer: Buffer,
+        size: usize,
+        out: &mut Vec<u8>,
+        change: &mut dyn FnMut(&[u8], bool, &mut Vec<u8>) -> bool,
+    ) -> Result<(), HostError> {
+        crate::body::rewrite_whole(buffer, size, out, change)
+    }
+
     /// Returns all headers.
     fn headers(&self, map: Map) -> Result<Pairs, HostError> {
         Err(HostError::Unimplemented)

@@ -130,6 +130,8 @@ pub(crate) fn log(level: Level, message: &str) {
     let _ = unsafe { host::proxy_log(level as u32, message.as_ptr(), message.len()) };
 }
 
+pub(crate) use crate::body::rewrite_whole as rewrite_buffer;
+
 pub(crate) fn get_buffer(kind: Buffer, start: usize, max: usize) -> Result<Vec<u8>, HostError> {
     // SAFETY: the out-pointers are live for the call.
     returned(|data, size| unsafe { host::proxy_get_buffer_bytes(kind as u32, start, max, data, size) })

@@ -164,22 +164,20 @@ impl Page {
             self.break_off(shared);
             return Ok(());
         }
-        let chunk = body::read(Buffer::ResponseBody, size)?;
-        self.out.clear();
-        let became = self.rewriter.write(&chunk, &mut self.out);
-        if end_of_stream {
-            self.rewriter.finish(&mut self.out);
-        }
+        let Self { rewriter, out, bytes_out, .. } = self;
+        let replaced = body::rewrite(Buffer::ResponseBody, size, out, &mut |piece, is_last, out| {
+            // Behind the end of a body that is broken, there is nothing to read.
+            let became = if rewriter.broken().is_some() { Chunk::Changed } else { rewriter.write(piece, out) };
+            if is_last && end_of_stream {
+                rewriter.finish(out);
+            }
+            *bytes_out += out.len() as u64;
+            became == Chunk::Changed
+        });
         if let (Some(objects), Some(found)) = (&shared.objects, &self.found) {
             objects.take(found, &shared.counters);
         }
         self.bytes_in = self.rewriter.bytes_read();
-        self.bytes_out += self.out.len() as u64;
-        let replaced = match became {
-            Chunk::AsItCame => Ok(()),
-            Chunk::Changed => body::replace(Buffer::ResponseBody, size, &self.out),
-        };
-        self.out.clear();
         self.out.shrink_to(KEPT_BYTES);
         if end_of_stream && self.rewriter.broken().is_some() {
             self.break_off(shared);
