@@ -7,10 +7,10 @@ from .text import figure
 ROWS = {
     "work": (
         ("objects of 16 KiB that pass through an edge",
-         "{instructions_vs_plain_envoy:.2f} of the requests that a plain Envoy passes, by instructions, and "
-         "{rps_vs_plain_envoy:.2f} by time", "edge"),
+         "{native_instructions_vs_plain_envoy:.2f} of the requests that a plain Envoy passes, by instructions, and "
+         "{native_object_vs_plain_envoy:.2f} by time", "edge"),
         ("the same from the edge's cache",
-         "{cache_hit_rps_vs_squid:.2f} of the requests that Squid answers from memory", "edge"),
+         "{native_cache_hit_rps_vs_squid:.2f} of the requests that Squid answers from memory", "edge"),
     ),
     "memory": (
         ("all programs of a box with one core, idle",
