@@ -3,18 +3,14 @@
 use crate::calls;
 use crate::error::HostError;
 use crate::kinds::Half;
+use crate::pieces::whole;
 
 pub use crate::kinds::Buffer;
+pub use crate::pieces::Change;
 
 /// Returns the first `size` bytes of `buffer`.
 pub fn read(buffer: Buffer, size: usize) -> Result<Vec<u8>, HostError> {
-    if size == 0 {
-        return Ok(Vec::new());
-    }
-    match calls::get_buffer(buffer, 0, size) {
-        Err(HostError::NotFound | HostError::Empty) => Ok(Vec::new()),
-        outcome => outcome,
-    }
+    whole(size, || calls::get_buffer(buffer, 0, size))
 }
 
 /// Replaces the `size` bytes that the callback announced by `bytes`. With `size` 0, as in the empty last callback of a
@@ -23,33 +19,16 @@ pub fn replace(buffer: Buffer, size: usize, bytes: &[u8]) -> Result<(), HostErro
     calls::set_buffer(buffer, 0, size, bytes)
 }
 
-/// Rewrites the `size` bytes that the callback announced, piece by piece: `change` appends to its last argument what replaces a
-/// piece. It hears whether the piece is the last one, and returns false if nothing changes. With `size` 0 there is one piece,
-/// which is empty. `out` is memory for the output, and empty afterwards.
+/// Rewrites the `size` bytes that the callback announced, piece by piece. With `size` 0 there is one piece, which is empty.
+/// `out` is memory for the output, and empty afterwards.
 ///
 /// # Errors
 /// The host does not read or replace the body.
-pub fn rewrite(
-    buffer: Buffer,
-    size: usize,
-    out: &mut Vec<u8>,
-    change: &mut dyn FnMut(&[u8], bool, &mut Vec<u8>) -> bool,
-) -> Result<(), HostError> {
+pub fn rewrite(buffer: Buffer, size: usize, out: &mut Vec<u8>, change: &mut Change<'_>) -> Result<(), HostError> {
     out.clear();
     let outcome = calls::rewrite_buffer(buffer, size, out, change);
     out.clear();
     outcome
-}
-
-/// The same, of a body in one piece.
-pub(crate) fn rewrite_whole(
-    buffer: Buffer,
-    size: usize,
-    out: &mut Vec<u8>,
-    change: &mut dyn FnMut(&[u8], bool, &mut Vec<u8>) -> bool,
-) -> Result<(), HostError> {
-    let bytes = read(buffer, size)?;
-    if change(&bytes, true, out) { replace(buffer, size, out) } else { Ok(()) }
 }
 
 /// Marks the response as incomplete: the proxy resets the connection, or in HTTP/2 the stream. It first sends the bytes

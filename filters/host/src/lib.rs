@@ -38,6 +38,7 @@ pub mod metrics;
 #[cfg(not(target_arch = "wasm32"))]
 mod native;
 mod pairs;
+mod pieces;
 pub mod property;
 pub mod random;
 pub mod reply;

@@ -512,8 +512,10 @@ impl Stream {
             envoy::envoy_dynamic_module_callback_http_get_body_chunks(self.0, body as u32, chunks.as_mut_ptr())
         };
         if known {
-            // SAFETY: Envoy lends the chunks until the body changes.
-            chunks.iter().for_each(|chunk| read(unsafe { chunk.bytes() }));
+            for chunk in &chunks {
+                // SAFETY: Envoy lends the chunks until the body changes.
+                read(unsafe { chunk.bytes() });
+            }
         }
     }
 

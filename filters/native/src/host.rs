@@ -11,7 +11,7 @@ use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use filter_host::body::Buffer;
+use filter_host::body::{Buffer, Change};
 use filter_host::headers::{Map, Pairs};
 use filter_host::log::Level;
 use filter_host::{Half, Host, HostError, Slice};
@@ -305,7 +305,7 @@ impl Host for EnvoyHost {
         buffer: Buffer,
         size: usize,
         out: &mut Vec<u8>,
-        change: &mut dyn FnMut(&[u8], bool, &mut Vec<u8>) -> bool,
+        change: &mut Change<'_>,
     ) -> Result<(), HostError> {
         let (stream, Phase::Body(held, received)) = self.here()? else { return Err(HostError::BadArgument) };
         let total = held.saturating_add(received);

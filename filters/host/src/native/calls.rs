@@ -6,6 +6,7 @@ use super::{Slice, ask};
 use crate::error::HostError;
 use crate::kinds::{Buffer, Half, Level, Map};
 use crate::pairs::Pairs;
+use crate::pieces::Change;
 
 pub(crate) fn log(level: Level, message: &str) {
     let _ = ask(|host| {
@@ -26,7 +27,7 @@ pub(crate) fn rewrite_buffer(
     buffer: Buffer,
     size: usize,
     out: &mut Vec<u8>,
-    change: &mut dyn FnMut(&[u8], bool, &mut Vec<u8>) -> bool,
+    change: &mut Change<'_>,
 ) -> Result<(), HostError> {
     ask(|host| host.rewrite_buffer(buffer, size, out, change))
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::error::HostError;
 use crate::kinds::{Buffer, Half, Level, Map};
 use crate::pairs::Pairs;
+use crate::pieces::{Change, rewrite_whole, whole};
 
 /// Bytes that several responses share.
 #[derive(Debug, Clone)]
@@ -67,9 +68,10 @@ pub trait Host {
         buffer: Buffer,
         size: usize,
         out: &mut Vec<u8>,
-        change: &mut dyn FnMut(&[u8], bool, &mut Vec<u8>) -> bool,
+        change: &mut Change<'_>,
     ) -> Result<(), HostError> {
-        crate::body::rewrite_whole(buffer, size, out, change)
+        let bytes = whole(size, || self.buffer(buffer, 0, size))?;
+        rewrite_whole(&bytes, out, change, |output| self.set_buffer(buffer, 0, size, output))
     }
 
     /// Returns all headers.

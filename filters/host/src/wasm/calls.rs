@@ -14,6 +14,7 @@ use proxy_wasm::types::Status;
 use crate::error::HostError;
 use crate::kinds::{Buffer, Half, Level, Map};
 use crate::pairs::Pairs;
+use crate::pieces::{Change, rewrite_whole, whole};
 
 pub(crate) use crate::drawn::fill as random;
 
@@ -130,8 +131,6 @@ pub(crate) fn log(level: Level, message: &str) {
     let _ = unsafe { host::proxy_log(level as u32, message.as_ptr(), message.len()) };
 }
 
-pub(crate) use crate::body::rewrite_whole as rewrite_buffer;
-
 pub(crate) fn get_buffer(kind: Buffer, start: usize, max: usize) -> Result<Vec<u8>, HostError> {
     // SAFETY: the out-pointers are live for the call.
     returned(|data, size| unsafe { host::proxy_get_buffer_bytes(kind as u32, start, max, data, size) })
@@ -140,6 +139,16 @@ pub(crate) fn get_buffer(kind: Buffer, start: usize, max: usize) -> Result<Vec<u
 pub(crate) fn set_buffer(kind: Buffer, start: usize, size: usize, data: &[u8]) -> Result<(), HostError> {
     // SAFETY: pointer and length of one live slice.
     checked(unsafe { host::proxy_set_buffer_bytes(kind as u32, start, size, data.as_ptr(), data.len()) })
+}
+
+pub(crate) fn rewrite_buffer(
+    kind: Buffer,
+    size: usize,
+    out: &mut Vec<u8>,
+    change: &mut Change<'_>,
+) -> Result<(), HostError> {
+    let bytes = whole(size, || get_buffer(kind, 0, size))?;
+    rewrite_whole(&bytes, out, change, |output| set_buffer(kind, 0, size, output))
 }
 
 pub(crate) fn get_header_pairs(map: Map) -> Result<Pairs, HostError> {
