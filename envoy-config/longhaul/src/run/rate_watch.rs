@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -89,36 +89,7 @@ impl RateWatch {
     /// Starts the thread. It reports to `events` when another limit fits a link, in percent of the stated one.
     pub(super) fn start(events: Sender<Event>) -> io::Result<Self> {
         let (changes, next) = mpsc::channel();
-        thread::Builder::new().name("rate".to_owned()).spawn(move || {
-            let kernel = match Kernel::open() {
-                Ok(kernel) => kernel,
-                Err(error) => {
-                    let why = format!("the limit of `link.fill` is fixed: the kernel gives no figures: {error}");
-                    return say(Level::Info, &why);
-                }
-            };
-            let mut watched = Watched::default();
-            let (start, mut followed) = (Instant::now(), None::<Followed>);
-            loop {
-                let change = match &followed {
-                    Some(_) => next.recv_timeout(PAUSE),
-                    None => next.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                };
-                match change {
-                    Ok(change) => followed = change,
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => break,
-                }
-                let links = followed.as_ref().map_or(&[][..], |followed| &followed.links);
-                // A reading that fails is one of a busy kernel, and the next one counts.
-                let connections = followed.as_ref().and_then(|followed| followed.end.read(&kernel).ok());
-                for (link, percent) in watched.look(start.elapsed(), links, &connections.unwrap_or_default()) {
-                    if events.send(Event::Carried { link, percent }).is_err() {
-                        return;
-                    }
-                }
-            }
-        })?;
+        thread::Builder::new().name("rate".to_owned()).spawn(move || watch(&next, &events))?;
         Ok(Self { changes, followed: None })
     }
 
@@ -130,6 +101,53 @@ impl RateWatch {
             self.followed = next;
         }
     }
+}
+
+/// Watches what `changes` says, until the run ends.
+fn watch(changes: &Receiver<Option<Followed>>, events: &Sender<Event>) {
+    let (mut kernel, mut watched, start) = (None, Watched::default(), Instant::now());
+    let (mut followed, mut due) = (None::<Followed>, start);
+    loop {
+        let change = match &followed {
+            Some(_) => changes.recv_timeout(due.saturating_duration_since(Instant::now())),
+            None => changes.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match change {
+            // The rule counts readings, so a change brings none before its time.
+            Ok(change) if change.is_some() => {
+                followed = change;
+                continue;
+            }
+            Ok(_) => followed = None,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        due = Instant::now() + PAUSE;
+        let said = match &followed {
+            None => watched.look(start.elapsed(), &[], &[]),
+            Some(Followed { end, links }) => {
+                if kernel.is_none() {
+                    kernel = opened();
+                }
+                let Some(kernel) = &kernel else { return };
+                // A reading that fails is one of a busy kernel, and the next one counts.
+                let Ok(connections) = end.read(kernel) else { continue };
+                watched.look(start.elapsed(), links, &connections)
+            }
+        };
+        for (link, percent) in said {
+            if events.send(Event::Carried { link, percent }).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn opened() -> Option<Kernel> {
+    let fixed = |error| {
+        say(Level::Info, &format!("the limit of `link.fill` is fixed: the kernel gives no figures: {error}"));
+    };
+    Kernel::open().map_err(fixed).ok()
 }
 
 /// The links, each with the state of its rule.

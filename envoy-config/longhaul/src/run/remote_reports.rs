@@ -1,4 +1,4 @@
-//! The reports of a remote to its ground: the weights of its clients, and the rate of its links in use.
+//! The reports of a remote to its ground: the weights of its clients, and the rate of its link, or of its links in use.
 //!
 //! The remote reports whenever the pipe or a value is new, as the query of a request on the pipe. The ground's Envoy
 //! writes the query on its stderr, behind the names of the remote's certificate. So no remote can change another's shares.
