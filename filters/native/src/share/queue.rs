@@ -36,15 +36,23 @@ pub(crate) struct Place {
     id: StreamId,
 }
 
-/// The links of this process that have had a stream, by the name of the other end.
+/// The links of this process.
 #[derive(Debug, Default)]
 struct Queues {
-    by_name: Mutex<HashMap<String, Arc<Queue>>>,
+    known: Mutex<Known>,
     /// True if a stream waits that the thread has not seen.
     changed: Mutex<bool>,
     ring: Condvar,
     /// True once the thread runs.
     thread: OnceLock<bool>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// Those that have had a stream, by the name of the other end.
+    by_name: HashMap<String, Arc<Queue>>,
+    /// The last configuration. Until a worker has it, new streams come with the one before.
+    config: Option<Config>,
 }
 
 fn queues() -> &'static Queues {
@@ -63,30 +71,36 @@ fn now() -> Duration {
 }
 
 impl Queue {
-    /// Returns the order of the link to the other end `name`.
+    /// Returns the order of the link to the other end `name`. A new one has the rate and weights of the last configuration, or of
+    /// `config` if that does not have the link.
     pub(crate) fn of(name: &str, config: &LinkConfig) -> Arc<Self> {
         // Without a thread, each piece passes at once: see `Place::offer`.
         queues().start();
-        let mut by_name = lock(&queues().by_name);
-        if let Some(queue) = by_name.get(name) {
+        let mut known = lock(&queues().known);
+        if let Some(queue) = known.by_name.get(name) {
             return Arc::clone(queue);
         }
         // A pattern covers any number of ends. Those without a stream begin again.
-        by_name.retain(|_, queue| Arc::strong_count(queue) > 1);
+        known.by_name.retain(|_, queue| Arc::strong_count(queue) > 1);
+        let last = known.config.as_ref().and_then(|config| config.link(name));
+        let config = last.map_or(config, |(_, link)| link);
         let link = Link::new(config.bytes_per_second, now());
         let inside = Inside { link, config: config.clone(), bells: HashMap::new() };
         let queue = Arc::new(Self { inside: Mutex::new(inside) });
-        by_name.insert(name.to_owned(), Arc::clone(&queue));
+        known.by_name.insert(name.to_owned(), Arc::clone(&queue));
         queue
     }
 
     /// Gives all links that are in use the rates and weights of a new configuration.
     pub(crate) fn configure(config: &Config) {
-        for (name, queue) in lock(&queues().by_name).iter() {
+        let mut known = lock(&queues().known);
+        for (name, queue) in &known.by_name {
             if let Some((_, link)) = config.link(name) {
                 queue.set(link);
             }
         }
+        known.config = Some(config.clone());
+        drop(known);
         // Streams may wait for less long now.
         queues().wake();
     }
@@ -181,7 +195,7 @@ impl Queues {
 
     fn run(&self) {
         loop {
-            let all: Vec<Arc<Queue>> = lock(&self.by_name).values().cloned().collect();
+            let all: Vec<Arc<Queue>> = lock(&self.known).by_name.values().cloned().collect();
             let wait = all.iter().filter_map(|queue| queue.ring()).min().unwrap_or(IDLE);
             let changed = lock(&self.changed);
             let unseen = |changed: &mut bool| !*changed;
