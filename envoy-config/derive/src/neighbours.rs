@@ -172,6 +172,12 @@ impl Limit {
 }
 
 impl Limit {
+    /// Returns the rate of the link itself.
+    #[must_use]
+    pub fn link_rate(&self) -> Rate {
+        Rate { bits_per_second: self.link_bytes_per_second.saturating_mul(8) }
+    }
+
     /// Returns `wire_bytes_per_second` for a link of another rate.
     #[must_use]
     pub fn wire_bytes_at(&self, rate: Rate) -> u64 {
@@ -215,8 +221,8 @@ mod tests {
         assert_eq!(half.link_bytes_per_second, 250_000);
         let at = |kbit: u64| half.wire_bytes_at(Rate { bits_per_second: kbit * 1000 });
         assert_eq!(
-            (at(2000), at(20_000), at(100)),
-            (125_000, 1_250_000, 6250),
+            (half.wire_bytes_at(half.link_rate()), at(2000), at(20_000), at(100)),
+            (125_000, 125_000, 1_250_000, 6250),
             "another link, and the same part of it"
         );
     }

@@ -38,8 +38,14 @@ impl Weighing {
     pub fn most_sent(&self, limit: &Limit, remote: Option<&str>) -> u64 {
         let stated = limit.wire_bytes_per_second;
         let Some(name) = remote else { return self.in_use.map_or(stated, |rates| limit.wire_bytes_at(rates.up)) };
-        let reported = self.rates.get(name).map_or(stated, |rate| limit.wire_bytes_at(*rate));
-        // Links in use may be faster together than the first one, which the ground states.
+        limit.wire_bytes_at(self.down_of(name, limit.link_rate()))
+    }
+
+    /// Returns the rate towards the clients of a remote, where `stated` is that of the ground's file. Of a remote with one link, the
+    /// lower rate counts. Links in use may be faster together than the first one, which the ground states.
+    #[must_use]
+    pub fn down_of(&self, name: &str, stated: Rate) -> Rate {
+        let reported = self.rates.get(name).copied().unwrap_or(stated);
         if self.pipes.contains_key(name) { reported.min(stated) } else { reported }
     }
 }
@@ -101,9 +107,9 @@ pub(crate) fn names_and_patterns(remotes: &[PeerName]) -> [Vec<String>; 2] {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeardReport {
     /// The names in the certificate of the remote.
-    pub of: Vec<String>,
+    of: Vec<String>,
     /// Its end of the pipe.
-    pub from: SocketAddr,
+    from: SocketAddr,
     report: RemoteReport,
 }
 

@@ -48,14 +48,9 @@ pub(super) fn lines(before: &Weighing, next: &Weighing, stated: Rate) -> Vec<Str
     let own = next.in_use.filter(|rates| before.in_use != Some(*rates)).map(|rates| {
         format!("the links in use carry {} down and {} up, and the limit of `fill` follows", rates.down, rates.up)
     });
-    // Of a remote with one link, the ground believes a lower rate alone.
-    let believed = |weighing: &Weighing, name: &String| {
-        let rate = weighing.rates.get(name).copied().unwrap_or(stated);
-        if weighing.pipes.contains_key(name) { rate.min(stated) } else { rate }
-    };
-    let changed = next.rates.keys().filter(|name| believed(before, name) != believed(next, name));
+    let changed = next.rates.keys().filter(|name| before.down_of(name, stated) != next.down_of(name, stated));
     let of_remotes = changed.map(|name| {
-        let down = believed(next, name);
+        let down = next.down_of(name, stated);
         format!("{name} reports links in use that carry {down} down, and the limit of `fill` follows")
     });
     own.into_iter().chain(of_remotes).collect()
