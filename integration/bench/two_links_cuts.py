@@ -5,11 +5,23 @@ from __future__ import annotations
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from harness.host.waiting import wait_for
-from harness.lab.two_links import ORIGIN, TwoLinksBed, crossed, download, load_page, longest_gap, resolved, two_links
+from harness.lab.two_links import (
+    GEO,
+    LTE,
+    ORIGIN,
+    TwoLinksBed,
+    crossed,
+    download,
+    load_page,
+    longest_gap,
+    resolved,
+    two_links,
+)
 from harness.results.figures import at_most
 
 TARGETS = [
@@ -25,9 +37,10 @@ PAGE_AFTER_S = 0.7
 
 
 def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]:
-    """Cuts the link in downloads, then lets it flap. The worst stall counts, and the median of pages."""
+    """Cuts the link in downloads, then lets it flap. The worst stall counts, and the median of pages. The links have
+    shares, as in the guide's recipes."""
     cuts: list[dict[str, float]] = []
-    with two_links(folder) as bed:
+    with two_links(folder, (replace(LTE, fill="auto"), replace(GEO, fill="auto"))) as bed:
         wait_for("subflows of both links", lambda: "geo0" in bed.line.near.run("ss", "-tnH").stdout, timeout_s=20)
         for number in range(2 if quick else 10):
             cuts.append(_cut(bed, "http" if number % 2 == 0 else "https", number))

@@ -9,16 +9,30 @@ from pathlib import Path
 from typing import Any
 
 from harness.host.waiting import wait_for
-from harness.lab.two_links import GEO, LTE, ORIGIN, OneLink, crossed, download, load_page, resolved, two_links
+from harness.lab.two_links import (
+    GEO,
+    LTE,
+    ORIGIN,
+    OneLink,
+    TwoLinksBed,
+    crossed,
+    download,
+    load_page,
+    resolved,
+    two_links,
+)
 from harness.results.figures import at_most
 
 TARGETS = [
     at_most("pages_vs_quick_link", 1.2),
+    at_most("page_after_pause_vs_quick_link", 1.2),
     at_most("single_link_cost", 1.02),
     at_most("page_beside_download_vs_idle", 1.6),
 ]
 SIZE = 2_000_000
 BULK_SIZE = 15_000_000
+SMALL_RESPONSES = 25
+"""So many of them, one after the other, are what health checks are in a pause of some minutes."""
 
 
 def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]:
@@ -30,6 +44,7 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
     part = {way: both[way] / alone[way] for way in ("http", "https")}
     figures: dict[str, float | None] = {f"pages_{way}_vs_quick_link": value for way, value in part.items()}
     figures["pages_vs_quick_link"] = max(part.values())
+    figures["page_after_pause_vs_quick_link"] = both["after_pause"] / alone["after_pause"]
     figures["single_link_cost"] = max(alone[way] / before[way] for way in ("http", "https", "download"))
     shared = _beside(folder / "shared", "auto", loads)
     unshared = _beside(folder / "unshared", "off", loads)
@@ -61,6 +76,13 @@ def _beside(folder: Path, fill: str, loads: int) -> dict[str, dict[str, float]]:
     return found
 
 
+def _after_pause(bed: TwoLinksBed, number: int) -> float:
+    """Returns the time of a page over http, after a connection has carried next to nothing."""
+    for small in range(SMALL_RESPONSES):
+        bed.curl.get(f"http://{ORIGIN}/small-{number}-{small}.bin?size=10", *resolved(bed, ORIGIN, 80))
+    return load_page(bed, "http", f"after-pause-{number}")
+
+
 def _times(folder: Path, lines: tuple[OneLink, ...], loads: int, far_multipath: str = "on") -> dict[str, float]:
     """Returns the medians of pages by both schemes, and of a download."""
     folder.mkdir()
@@ -69,6 +91,7 @@ def _times(folder: Path, lines: tuple[OneLink, ...], loads: int, far_multipath: 
         for way in ("http", "https"):
             load_page(bed, way, "first")
             medians[way] = statistics.median(load_page(bed, way, f"{way}{number}") for number in range(loads))
+        medians["after_pause"] = statistics.median(_after_pause(bed, number) for number in range(loads // 3))
         route = resolved(bed, ORIGIN, 443)
         taken = [bed.curl.get(download(SIZE, scheme="https"), *route, timeout_s=60).seconds for _ in range(3)]
         return medians | {"download": statistics.median(taken)}

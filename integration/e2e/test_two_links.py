@@ -121,6 +121,30 @@ def test_a_download_outlives_the_loss_of_its_link_and_pages_go_on(bed: TwoLinksB
     assert not of_the_pair, "a cut of one link is no problem of the pair"
 
 
+def _paths(bed: TwoLinksBed) -> list[tuple[str, int]]:
+    """Congestion control and window in packets of each path over the quick link, as the ground has them."""
+    address = bed.states()["lte"]["address"]
+    shown = bed.line.gateway.run("ss", "-tniH", "state", "established", f"dst = {address}").stdout
+    return [(name, int(window)) for name, window in re.findall(r"(bbr|reno) .*?\bcwnd:(\d+)", shown)]
+
+
+def test_a_quiet_connection_keeps_its_window(bed: TwoLinksBed) -> None:
+    """The kernel does not tell BBR that the application has nothing to send, so BBR forgets the rate of the link."""
+    wait_for("the first report", bed.states, timeout_s=20, interval_s=0.2)
+    with ThreadPoolExecutor(1) as pool:
+        download_of = pool.submit(bed.curl.get, download(SIZE), *resolved(bed, ORIGIN, 80), timeout_s=60)
+        wait_for("BBR at work", lambda: "bbr" in [name for name, _ in _paths(bed)], timeout_s=20, interval_s=0.1)
+        assert len(download_of.result().body) == SIZE
+    widest = max(window for _, window in _paths(bed))
+    assert widest > 50, "8 Mbit/s and 80 ms are 55 packets"
+    for number in range(25):
+        answer = bed.curl.get(f"http://{OTHER}/quiet-{number}.bin?size=10", *resolved(bed, OTHER, 80))
+        assert answer.status == 200, answer
+    held = _paths(bed)
+    assert "bbr" not in [name for name, _ in held], "no path has anything to send"
+    assert max(window for _, window in held) >= widest // 2, "without the library it is 6"
+
+
 def test_the_end_of_the_watch_undoes_its_routes_and_rules_and_cuts_no_connection(bed: TwoLinksBed) -> None:
     near = bed.line.near
     assert "lookup 4180" in near.ip("rule", "show")

@@ -8,28 +8,36 @@
 //!   the socket, because `longhaul render` writes it there. The socket behind the descriptor is then exchanged for one of
 //!   Multipath TCP, and registered again.
 //!
+//! Two more functions, `send` and `writev`, give such a connection the congestion control that it needs for the bytes to come
+//! ([`bottleneck`]). They do so for connections that Envoy accepts, too.
+//!
 //! Laws:
 //!
-//! - Only a marked socket changes. Listeners stay TCP, and so do connections to origins, caches and resolvers.
+//! - Only a marked socket is exchanged. Listeners stay TCP, and so do connections to origins, caches and resolvers.
+//! - Only a socket of Multipath TCP with BBR gets another congestion control.
 //! - The mark changes nothing where the library is missing: it sets an option to its default.
 //! - Where the kernel makes no such socket, the old one stays. Where the other end or the way between refuses Multipath TCP,
 //!   the kernel goes on in plain TCP.
 //! - An option that Multipath TCP does not have, such as `TCP_USER_TIMEOUT`, is ignored on its sockets alone.
-//! - There is no state but one note for each thread, and no allocation.
+//! - The state is one note for each thread, and a row of numbers for each descriptor. Nothing is locked.
 //!
 //! The other ways were judged by reading, and the relay by a measurement. A BPF program at the kernel's hook `update_socket_protocol` sees the socket before
 //! anything tells a listener from a connection, and loading it needs more rights than the whole box has. A relay in front of
 //! Envoy takes four times the processor time of a download. Replacing `socket` turns every socket, also listeners, and has to
 //! turn those back.
 
-#![allow(unsafe_code, reason = "two functions of the C library, and descriptors that their callers own")]
+#![allow(unsafe_code, reason = "four functions of the C library, and descriptors that their callers own")]
+
+mod bottleneck;
+mod connections;
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_long, c_void};
 use std::mem::ManuallyDrop;
-use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr;
 
-use libc::{EPOLL_CTL_ADD, epoll_event, socklen_t};
+use libc::{EPOLL_CTL_ADD, epoll_event, iovec, socklen_t};
 use rustix::fs::{fcntl_getfl, fcntl_setfl};
 use rustix::io::{DupFlags, Errno, dup3};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
@@ -75,8 +83,34 @@ pub unsafe extern "C" fn epoll_ctl(
         // SAFETY: it is not null, and the kernel has just read it.
         let event = unsafe { event.read_unaligned() };
         LAST.set(Some(Registered { queue, descriptor, events: event.events, data: event.u64 }));
+        connections::note(borrow(&descriptor));
     }
     narrow(done)
+}
+
+/// Replaces `send(2)`: looks at the congestion control of the connection first.
+///
+/// # Safety
+/// As for the function that it replaces: `bytes` points to `length` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn send(descriptor: c_int, bytes: *const c_void, length: usize, flags: c_int) -> isize {
+    connections::prepare(descriptor);
+    let (nobody, no_length) = (ptr::null::<c_void>(), 0);
+    // SAFETY: the arguments are those of the caller, who vouches for the pointer. A connected socket needs no address.
+    let sent = unsafe { libc::syscall(libc::SYS_sendto, descriptor, bytes, length, flags, nobody, no_length) };
+    isize::try_from(sent).unwrap_or(-1)
+}
+
+/// Replaces `writev(2)`: looks at the congestion control of the connection first.
+///
+/// # Safety
+/// As for the function that it replaces: `parts` points to `count` parts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn writev(descriptor: c_int, parts: *const iovec, count: c_int) -> isize {
+    connections::prepare(descriptor);
+    // SAFETY: the arguments are those of the caller, who vouches for the pointer.
+    let written = unsafe { libc::syscall(libc::SYS_writev, descriptor, parts, count) };
+    isize::try_from(written).unwrap_or(-1)
 }
 
 /// Replaces `setsockopt(2)`: exchanges a marked socket, and ignores options that Multipath TCP does not have.
@@ -101,7 +135,10 @@ pub unsafe extern "C" fn setsockopt(
     }
     // SAFETY: the arguments are those of the caller, who vouches for the pointer.
     let done = unsafe { libc::syscall(libc::SYS_setsockopt, descriptor, level, name, value, length) };
-    if done == 0 || !is_missing_option() || !is_multipath(descriptor) { narrow(done) } else { 0 }
+    if done == 0 && (level, name) == (libc::IPPROTO_TCP, libc::TCP_CONGESTION) {
+        connections::note(borrow(&descriptor));
+    }
+    if done == 0 || !is_missing_option() || !connections::is_multipath(borrow(&descriptor)) { narrow(done) } else { 0 }
 }
 
 fn narrow(result: c_long) -> c_int {
@@ -113,11 +150,10 @@ fn is_missing_option() -> bool {
     matches!(std::io::Error::last_os_error().raw_os_error(), Some(libc::ENOPROTOOPT | libc::EOPNOTSUPP))
 }
 
-/// Returns true for a socket of Multipath TCP.
-fn is_multipath(descriptor: c_int) -> bool {
-    // SAFETY: the caller of `setsockopt` owns the descriptor for the time of the call. A wrong number fails in the kernel.
-    let socket = unsafe { BorrowedFd::borrow_raw(descriptor) };
-    sockopt::socket_protocol(socket).is_ok_and(|protocol| protocol == Some(ipproto::MPTCP))
+/// Borrows the descriptor that a caller of these functions passed.
+fn borrow(descriptor: &c_int) -> BorrowedFd<'_> {
+    // SAFETY: the caller owns it for the time of the call. A wrong number fails in the kernel.
+    unsafe { BorrowedFd::borrow_raw(*descriptor) }
 }
 
 /// Puts a socket of Multipath TCP behind the descriptor. Changes nothing if that is not possible. Returns false if the
@@ -133,7 +169,9 @@ fn exchange(registered: Registered) -> bool {
     let mut event = epoll_event { events: registered.events, u64: registered.data };
     let (queue, descriptor) = (registered.queue, registered.descriptor);
     // SAFETY: the event lives until the call is over. The old socket took its registration along.
-    unsafe { libc::syscall(libc::SYS_epoll_ctl, queue, EPOLL_CTL_ADD, descriptor, &raw mut event) == 0 }
+    let done = unsafe { libc::syscall(libc::SYS_epoll_ctl, queue, EPOLL_CTL_ADD, descriptor, &raw mut event) == 0 };
+    connections::note(own.as_fd());
+    done
 }
 
 /// Returns a socket of Multipath TCP with the properties that Envoy gives a connection before the mark.
@@ -199,7 +237,7 @@ mod tests {
         }
 
         fn is_multipath(&self) -> bool {
-            is_multipath(self.socket.as_raw_fd())
+            connections::is_multipath(self.socket.as_fd())
         }
     }
 

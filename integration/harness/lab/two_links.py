@@ -94,6 +94,8 @@ class TwoLinks(Topology):
         join_home(self.clients, self.near)
         for namespace, has_it in zip((self.near, self.gateway), self._multipath, strict=True):
             namespace.sysctl("net.mptcp.enabled", int(has_it))
+            # `longhaul host` makes this setting at both ends.
+            namespace.sysctl("net.ipv4.tcp_slow_start_after_idle", 0)
         self.gateway.ip("address", "add", f"{GROUND}/32", "dev", "lo")
         for number, line in enumerate(self._lines):
             folder = self._folder / f"link-{line.name}"

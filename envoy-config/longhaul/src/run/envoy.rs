@@ -61,7 +61,7 @@ pub(super) struct Envoy {
     deaths: Deaths,
     /// The lines of every process.
     heard: Heard,
-    /// The library that makes connections to a ground Multipath TCP, if it was found.
+    /// The library of Multipath TCP, if it was found.
     multipath: Option<PathBuf>,
 }
 
@@ -92,7 +92,7 @@ fn tunables(own: Option<OsString>) -> OsString {
 /// The variable with the libraries that the loader puts before all others.
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// Returns the libraries to preload: the one that makes connections to a ground Multipath TCP, and those of this process.
+/// Returns the libraries to preload: the one of Multipath TCP, and those of this process.
 fn preloaded(library: &Path, own: Option<OsString>) -> OsString {
     match own.filter(|own| !own.is_empty()) {
         Some(own) => [library.as_os_str(), ":".as_ref(), &own].into_iter().collect(),
@@ -100,8 +100,8 @@ fn preloaded(library: &Path, own: Option<OsString>) -> OsString {
     }
 }
 
-fn opens_multipath(derived: &Derived) -> bool {
-    matches!(derived.multipath, MultipathUse::Opens(_))
+fn uses_multipath(derived: &Derived) -> bool {
+    !matches!(derived.multipath, MultipathUse::Off(_))
 }
 
 /// Returns true if only another process can apply the change: one of the bootstrap, or of the command line.
@@ -110,7 +110,7 @@ pub(super) fn must_restart(old: &Generation, new: &Generation) -> bool {
         (
             generation.derived.drain_time.value,
             generation.derived.capacity.workers.value,
-            opens_multipath(&generation.derived),
+            uses_multipath(&generation.derived),
         )
     };
     old.tree.get(BOOTSTRAP) != new.tree.get(BOOTSTRAP) || of_command_line(old) != of_command_line(new)
@@ -205,7 +205,7 @@ impl Envoy {
         arguments.extend(ENVOY_FORMAT.map(OsString::from));
         arguments.extend(more);
         let mut environment = vec![(TUNABLES, tunables(std::env::var_os(TUNABLES)))];
-        if let Some(library) = self.multipath.as_ref().filter(|_| opens_multipath(&present.derived)) {
+        if let Some(library) = self.multipath.as_ref().filter(|_| uses_multipath(&present.derived)) {
             environment.push((PRELOAD, preloaded(library, std::env::var_os(PRELOAD))));
         }
         Program {

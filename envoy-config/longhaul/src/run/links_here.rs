@@ -20,13 +20,17 @@ pub(super) fn missing(settings: &Settings, derived: &Derived, interfaces: Option
         .filter(|link| interfaces.is_some_and(|present| !present.iter().any(|one| one == link.device.as_str())))
         .map(|link| format!("this machine has no interface {}, so the link {} is down", link.device, link.name))
         .collect();
-    if matches!(derived.multipath, MultipathUse::Opens(_)) {
-        found.extend(of_the_kernel(read(ENABLED).as_deref()));
-        found.extend(multipath().is_none().then(|| {
-            "longhaul_multipath.so is not beside this program: connections to the ground are TCP, and end with their link. \
-             Run `make build`, or set LONGHAUL_MULTIPATH"
-                .to_owned()
-        }));
+    let without_library = match derived.multipath {
+        MultipathUse::Off(_) => return found,
+        MultipathUse::Opens(_) => {
+            found.extend(of_the_kernel(read(ENABLED).as_deref()));
+            "connections to the ground are TCP, and end with their link"
+        }
+        MultipathUse::Accepts(_) => "pages for remotes with several links are slow after a pause",
+    };
+    if multipath().is_none() {
+        let cure = "Run `make build`, or set LONGHAUL_MULTIPATH";
+        found.push(format!("longhaul_multipath.so is not beside this program: {without_library}. {cure}"));
     }
     found
 }

@@ -165,7 +165,7 @@ fn may_be_missing(lookup: &Lookup, overridden: Option<&Path>, needed: bool) -> R
     }
 }
 
-/// Finds the library that makes connections to a ground Multipath TCP, in the same places. Without it they are TCP.
+/// Finds the library of Multipath TCP in the same places. Without it, a remote's connections are TCP.
 pub(crate) fn multipath() -> Option<PathBuf> {
     let lookup = Lookup {
         what: "the library of Multipath TCP".to_owned(),
