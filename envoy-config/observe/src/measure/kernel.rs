@@ -260,7 +260,8 @@ fn figures(id: ConnectionId, info: &TcpInfo, is_multipath: bool) -> Connection {
         min_rtt_us: Some(info.min_rtt).filter(|rtt| !matches!(*rtt, 0 | NO_RTT)),
         rtt_us: info.rtt,
         delivery_rate: info.delivery_rate,
-        app_limited: info.delivery_rate_app_limited & APP_LIMITED != 0,
+        app_limited: info.delivery_rate_app_limited & APP_LIMITED != 0
+            || is_multipath && has_room([info.notsent_bytes, info.snd_mss], [info.unacked, info.snd_cwnd]),
         delivered: u64::from(info.delivered) * u64::from(info.snd_mss),
         segments: info.segs_out,
         data_segments: info.data_segs_out,
@@ -279,12 +280,25 @@ fn figures(id: ConnectionId, info: &TcpInfo, is_multipath: bool) -> Connection {
     }
 }
 
+/// Returns true if no segment waits, and the window has room for one more: the sender's lack of data bounds the connection. The
+/// kernel (Linux 6.18) marks no rate of Multipath TCP, so the present state has to tell.
+fn has_room([unsent, segment]: [u32; 2], [under_way, window]: [u32; 2]) -> bool {
+    unsent < segment && under_way < window
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
+
+    #[test]
+    fn a_path_without_bytes_to_send_shows_no_rate_of_its_link() {
+        assert!(has_room([0, 1400], [1, 10]), "a health check");
+        assert!(!has_room([1400, 1400], [1, 10]));
+        assert!(!has_room([0, 1400], [10, 10]));
+    }
 
     #[test]
     fn a_connection_of_this_machine_is_found_with_its_figures() {
