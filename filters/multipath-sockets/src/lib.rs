@@ -3,7 +3,7 @@
 //! Envoy has a switch for Multipath TCP at listeners, and none at clusters. So this library replaces two functions of the C
 //! library:
 //!
-//! - `epoll_ctl` notes the last descriptor that this thread registered, and does nothing else.
+//! - `epoll_ctl` notes the last descriptor that this thread registered, and connections of Multipath TCP.
 //! - `setsockopt` knows one option as a [mark]. Envoy sets it on each connection to a ground, right after it has registered
 //!   the socket, because `longhaul render` writes it there. The socket behind the descriptor is then exchanged for one of
 //!   Multipath TCP, and registered again.
@@ -21,10 +21,10 @@
 //! - An option that Multipath TCP does not have, such as `TCP_USER_TIMEOUT`, is ignored on its sockets alone.
 //! - The state is one note for each thread, and a row of numbers for each descriptor. Nothing is locked.
 //!
-//! The other ways were judged by reading, and the relay by a measurement. A BPF program at the kernel's hook `update_socket_protocol` sees the socket before
-//! anything tells a listener from a connection, and loading it needs more rights than the whole box has. A relay in front of
-//! Envoy takes four times the processor time of a download. Replacing `socket` turns every socket, also listeners, and has to
-//! turn those back.
+//! The other ways were judged by reading, and the relay by a measurement. A BPF program at the kernel's hook
+//! `update_socket_protocol` sees the socket before anything tells a listener from a connection, and loading it needs more rights
+//! than the whole box has. A relay in front of Envoy takes four times the processor time of a download. Replacing `socket` turns
+//! every socket, also listeners, and has to turn those back.
 
 #![allow(unsafe_code, reason = "four functions of the C library, and descriptors that their callers own")]
 
