@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import sys
@@ -51,6 +52,14 @@ def results_of(bench: str, chosen: list[str] | None) -> Path:
     return scratch("bench") / f"{'-'.join([bench, *(chosen or [])])}.json"
 
 
+def _already(file: Path, commit: str, *, quick: bool) -> tuple[Figures, Any] | None:
+    """Returns the figures and details of a part that this commit has measured."""
+    if not file.exists():
+        return None
+    done = json.loads(file.read_text())
+    return (done["figures"], done["details"]) if (done["commit"], done["quick"]) == (commit, quick) else None
+
+
 def measure(
     bench: str,
     parts: Mapping[str, Part],
@@ -58,8 +67,9 @@ def measure(
     options: argparse.Namespace,
     ready: Callable[[], None],
 ) -> int:
-    """Runs the chosen parts, and prints and writes their figures. `ready` prepares the machine; if it raises `Missing`,
-    the bench is skipped. Returns the status of the process."""
+    """Runs the chosen parts, and prints and writes their figures. With RESUME=1, a run of all parts takes over those
+    that this commit has measured already, on this machine. `ready` prepares the machine; if it raises `Missing`, the
+    bench is skipped. Returns the status of the process."""
     options.quick = bool(os.environ.get("QUICK"))
     # Exits through every context manager, so that nothing of a bed remains.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -70,19 +80,24 @@ def measure(
         print(f"skipped: {reason}")
         write(results, {}, skipped=str(reason))
         return 0
-    machine = description()
+    machine, commit = description(), built_commit()
+    resumes = bool(os.environ.get("RESUME")) and not options.part
     figures: Figures = {}
     details: dict[str, Any] = {}
     for name in options.part or parts:
-        began_s = time.monotonic()
-        print(f"-- {name}", flush=True)
-        with tempfile.TemporaryDirectory(prefix=f"lh-{bench}-") as folder:
-            Path(folder).chmod(0o755)
-            found, details[name] = parts[name](Path(folder), options)
+        began_s, kept = time.monotonic(), scratch("bench-parts") / f"{bench}-{name}.json"
+        done = _already(kept, commit, quick=options.quick) if resumes else None
+        print(f"-- {name}{', measured already' if done else ''}", flush=True)
+        if not done:
+            with tempfile.TemporaryDirectory(prefix=f"lh-{bench}-") as folder:
+                Path(folder).chmod(0o755)
+                done = parts[name](Path(folder), options)
+            write(kept, done[0], commit=commit, quick=options.quick, details=done[1])
+        found, details[name] = done
         figures |= found
         print(f"-- {name}, {time.monotonic() - began_s:.0f} s: {found}", flush=True)
     print(f"\n{verdicts(figures, targets)}\n")
-    origin = {"commit": built_commit(), "date": time.strftime("%Y-%m-%d", time.gmtime()), "machine": machine}
+    origin = {"commit": commit, "date": time.strftime("%Y-%m-%d", time.gmtime()), "machine": machine}
     write(results, figures, targets, **origin, quick=options.quick, details=details)
     print(f"written to {results}")
     return 0
