@@ -3,9 +3,9 @@
 //!
 //! The kernel marks the rate samples of a connection that has nothing to send, and BBR ignores them (draft-ietf-ccwg-bbr, section
 //! 4.1.2.4, "Detecting application-limited phases"). Multipath TCP never marks them (Linux 6.18: `tcp_rate_check_app_limited` runs
-//! in `tcp_sendmsg_locked` alone). After ten round trips with a health check each, BBR believes in a link of one packet a round
-//! trip, and takes dozens of round trips to find the real rate again. So BBR runs while the links bound the connection, and Reno
-//! holds the window in between: it changes no window that is not used up. BBR that begins again paces by this window.
+//! in `tcp_sendmsg_locked` alone). After ten health checks, BBR believes in a link of one packet a round trip. It takes dozens of
+//! round trips to find the real rate again. So BBR runs while the links bound the connection, and Reno holds the window in between:
+//! it changes no window that is not used up. BBR that begins again paces by this window.
 
 /// The shortest time between two looks, in milliseconds: half a round trip of a low orbit.
 const LOOK_EVERY_MS: u32 = 20;
@@ -70,11 +70,11 @@ impl Known {
 }
 
 /// The head that the kernel puts before the subflows: `struct mptcp_subflow_data` of `linux/mptcp.h`.
-pub(crate) const HEAD: usize = 16;
+const HEAD: usize = 16;
 /// The bytes of each subflow: `struct tcp_info` of `linux/tcp.h` as far as `tcpi_notsent_bytes`.
-pub(crate) const SUBFLOW: usize = 148;
+const SUBFLOW: usize = 148;
 /// The most subflows of a connection: the kernel has eight, and the first.
-pub(crate) const MOST: usize = 9;
+const MOST: usize = 9;
 /// `TCP_ESTABLISHED` and `TCP_CLOSE_WAIT`: the states in which a subflow sends.
 const SENDS: [u8; 2] = [1, 8];
 

@@ -3,11 +3,10 @@
 //! Envoy leaves a descriptor to one thread at a time. The row of a closed one is harmless: the next descriptor with its number
 //! is registered before it is written to, and no congestion control is changed without a look at the socket.
 
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::time::Instant;
-
-use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::net::{ipproto, sockopt};
 
