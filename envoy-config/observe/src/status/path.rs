@@ -143,7 +143,7 @@ fn place_of(problem: &Problem, role: &str) -> Place {
     match problem {
         Problem::Packets { fault: HostFault::Unshaped { .. }, .. }
         | Problem::GroundSilent { kind: Silent::Link, .. }
-        | Problem::LargePackets(_) => Place::Link,
+        | Problem::LargePackets { .. } => Place::Link,
         Problem::Packets { .. } => Place::Clients,
         Problem::GroundDown { .. }
         | Problem::GroundSilent { kind: Silent::Program, .. }

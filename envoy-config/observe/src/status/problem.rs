@@ -58,9 +58,15 @@ pub(super) enum Problem {
     GroundReports(ProblemRecord),
     /// Large packets vanish on the way to the other end.
     #[error(
-        "packets of {0} bytes vanish between the ends of this pair, and objects hang: write `link: {{ mtu: {MTU} }}` at both ends. `longhaul netcheck` measures the size"
+        "packets of {bytes} bytes vanish between the ends of this pair, and objects hang: write {}. `longhaul netcheck` measures the size",
+        smaller(*has_links)
     )]
-    LargePackets(u32),
+    LargePackets {
+        /// The size of the IP packets.
+        bytes: u32,
+        /// True at a remote with several links.
+        has_links: bool,
+    },
     /// A resolver asks this box.
     #[error(
         "the resolver {address} (`upstream.resolvers`) asks this box again, in a loop: name one in `upstream.resolvers` that asks neither end"
@@ -172,7 +178,7 @@ impl Problem {
             Self::GroundReports(problem) => {
                 (ProblemKind::GroundReports, format!("{} {}", problem.kind.label(), problem.of).trim().to_owned())
             }
-            Self::LargePackets(_) => (ProblemKind::LargePackets, String::new()),
+            Self::LargePackets { .. } => (ProblemKind::LargePackets, String::new()),
             Self::DnsLoop { address } => (ProblemKind::DnsLoop, address.to_string()),
             Self::ParentsDown => (ProblemKind::ParentsDown, String::new()),
             Self::NotSteering { .. } => (ProblemKind::NotSteering, String::new()),
@@ -352,7 +358,8 @@ pub(super) fn problems(status: &Status, machine: &Machine) -> Vec<Problem> {
     let why = || status.config.refused.as_ref().map(|refused| refused.why.clone()).unwrap_or_default();
     found.extend(refused.then(|| Problem::ChangeRefused { why: why() }));
     found.extend(ground(status, machine));
-    found.extend(status.other_end.vanishing.map(Problem::LargePackets));
+    let has_links = !status.links.is_empty();
+    found.extend(status.other_end.vanishing.map(|bytes| Problem::LargePackets { bytes, has_links }));
     let is_silent = status.other_end.silence.is_some();
     let told = status.other_end.ground.problems.iter().filter(|_| status.role == "remote" && !is_silent);
     found.extend(told.cloned().map(Problem::GroundReports));
@@ -426,6 +433,15 @@ fn silence(kind: Silent, port: u16) -> String {
         Silent::Program => {
             "its machine acknowledges, and Longhaul there does not. At the ground: systemctl restart longhaul".to_owned()
         }
+    }
+}
+
+/// Returns what bounds the packets between the ends. An item of `links` bounds them in both directions.
+fn smaller(has_links: bool) -> String {
+    if has_links {
+        format!("`mtu: {MTU}` in that item of `links`")
+    } else {
+        format!("`link: {{ mtu: {MTU} }}` at both ends")
     }
 }
 

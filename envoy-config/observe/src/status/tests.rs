@@ -602,4 +602,7 @@ fn each_of_several_links_is_shown_and_one_that_is_down_is_a_warning() {
     (status.links[0].plain, status.links[0].hindered) = (8, Some("its connections end".to_owned()));
     assert!(text(&status).contains("connections 15 (8 of plain TCP)"), "{}", text(&status));
     assert!(words(&status).starts_with("the link lte (lte0): its connections end"), "{}", words(&status));
+    status.other_end.vanishing = Some(1500);
+    let found = problems(&status, &here()).iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert!(found[0].contains("write `mtu: 1280` in that item of `links`. `longhaul netcheck`"), "{found:?}");
 }
