@@ -194,7 +194,7 @@ fn find(wanted: &Lookup, flag: Option<&Path>) -> Result<PathBuf, LocateError> {
     let named = flag
         .map(Path::to_owned)
         .or_else(|| env::var_os(&wanted.variable).filter(|path| !path.is_empty()).map(PathBuf::from));
-    let places: Vec<PathBuf> = match named {
+    let mut places: Vec<PathBuf> = match named {
         Some(path) => vec![path],
         None => [beside_this_program(), env::var_os("LONGHAUL_DIST").map(PathBuf::from)]
             .into_iter()
@@ -202,6 +202,7 @@ fn find(wanted: &Lookup, flag: Option<&Path>) -> Result<PathBuf, LocateError> {
             .map(|dir| dir.join(&wanted.file))
             .collect(),
     };
+    places.dedup();
     places.iter().find(|path| path.is_file()).map(|path| absolute(path)).ok_or_else(|| LocateError::Missing {
         what: wanted.what.clone(),
         named_by: wanted.option.map(|option| format!("--{option} or ")).unwrap_or_default() + &wanted.variable,
