@@ -11,13 +11,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import parts, two_links_cuts, two_links_idle, two_links_pages, two_links_stripped
+from bench import parts, two_links_both, two_links_cuts, two_links_idle, two_links_pages, two_links_stripped
 from harness.host.artifacts import need_root
 from harness.host.processes import end_with_parent
 
 MODULES = {
     "cuts": two_links_cuts,
     "pages": two_links_pages,
+    "both": two_links_both,
     "stripped": two_links_stripped,
     "idle": two_links_idle,
 }

@@ -1,0 +1,34 @@
+"""A large download over two free links with like round trips, both of which carry its bytes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harness.lab import links
+from harness.lab.two_links import LTE, ORIGIN, crossed, download, now_s, resolved, two_links
+from harness.results.figures import at_least
+
+TARGETS = [at_least("download_vs_both_rates", 0.7)]
+SIZE, QUICK_SIZE = 100_000_000, 20_000_000
+OPERATORS = ("one", "two")
+PORTS = {"http": 80, "https": 443}
+
+
+def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]:
+    """Loads by each scheme, with the recipe of the guide for two links of LTE. The slower one counts."""
+    size = QUICK_SIZE if quick else SIZE
+    both_bps = len(OPERATORS) * links.link(LTE.profile).down_bps
+    found: dict[str, dict[str, float]] = {}
+    with two_links(folder, tuple(replace(LTE, name=name, fill="auto") for name in OPERATORS)) as bed:
+        for scheme, port in PORTS.items():
+            before = {name: crossed(bed, name) for name in OPERATORS}
+            began_s = now_s()
+            answer = bed.curl.get(download(size, scheme=scheme), *resolved(bed, ORIGIN, port), timeout_s=600)
+            taken_s = now_s() - began_s
+            if len(answer.body) != size:
+                raise RuntimeError(f"{scheme}: {len(answer.body)} bytes of {size}")
+            found[scheme] = {"seconds": taken_s, "ratio": size * 8 / taken_s / both_bps}
+            found[scheme] |= {f"{name}_bytes": crossed(bed, name) - before[name] for name in OPERATORS}
+    return {"download_vs_both_rates": min(one["ratio"] for one in found.values())}, found
