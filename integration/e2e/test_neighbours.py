@@ -65,7 +65,7 @@ def test_an_upload_that_waits_for_its_turn_arrives_once(
         def waited() -> float:
             return bed.running.remote.metrics()['longhaul_link_share_bytes_total{reason="waited"}']
 
-        load = bed.start(job | {"upload": True, "seconds": 25, "skip_s": 0})
+        load = bed.start(job | {"upload": True, "seconds": 90, "skip_s": 0})
         wait_for("a full link", lambda: waited() > 0)
         for size in (60_000, 200_000, 20_000):
             before = waited()
@@ -77,7 +77,8 @@ def test_an_upload_that_waits_for_its_turn_arrives_once(
             assert (sent.status, sent.body) == (200, str(size).encode()), sent
             # A body that fits into Envoy's buffer, and the piece behind it, wait for nobody.
             assert waited() > before or size < 200_000
-        bed.finish(load)
+        load.terminate()
+        load.wait()
 
 
 def test_the_limit_follows_a_link_that_carries_half_of_what_is_stated(
@@ -114,6 +115,7 @@ def test_all_addresses_of_an_ipv6_subscriber_are_one_client(bed: NeighbourBed) -
     assert tenant("192.0.2.7") == "192.0.2.7"
 
 
+@pytest.mark.long
 def test_without_shares_the_greedy_client_has_most_of_the_link(
     root_bed: None,  # noqa: ARG001 - order of set-up
     tmp_path: Path,
@@ -136,7 +138,7 @@ def test_without_shares_the_greedy_client_has_most_of_the_link(
     ("rtt", "peers", "theirs"),
     [
         ("300ms", [REMOTE_NAME, OTHER], 1_500_000),
-        ("1500ms", [REMOTE_NAME, OTHER], 1_500_000),
+        pytest.param("1500ms", [REMOTE_NAME, OTHER], 1_500_000, marks=pytest.mark.long),
         ("300ms", ["*.example"], 750_000),
     ],
     ids=["streams of the pipe", "connections", "a pattern"],
