@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.lab import links
-from harness.lab.two_links import LTE, ORIGIN, crossed, download, now_s, resolved, two_links
+from harness.lab.two_links import LTE, ORIGIN, crossed, now_s, resolved, two_links
 from harness.results.figures import at_least
 
 TARGETS = [at_least("download_vs_both_rates", 0.7)]
@@ -25,7 +25,9 @@ def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]
         for scheme, port in PORTS.items():
             before = {name: crossed(bed, name) for name in OPERATORS}
             began_s = now_s()
-            answer = bed.curl.get(download(size, scheme=scheme), *resolved(bed, ORIGIN, port), timeout_s=600)
+            # Bytes that do not shrink.
+            url = f"{scheme}://{ORIGIN}/large.bin?size={size}"
+            answer = bed.curl.get(url, *resolved(bed, ORIGIN, port), timeout_s=600)
             taken_s = now_s() - began_s
             if len(answer.body) != size:
                 raise RuntimeError(f"{scheme}: {len(answer.body)} bytes of {size}")

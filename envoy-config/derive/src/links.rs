@@ -103,6 +103,16 @@ impl LinkPlan {
         Some(RatesInUse { down: links.iter().map(|link| link.down).sum(), up: links.iter().map(|link| link.up).sum() })
     }
 
+    /// Returns the bytes on the way to the clients: over the links that carry bytes together, or over one that stands by, if
+    /// those are more. None without a link.
+    pub(super) fn most_on_the_way(plans: &[Self]) -> Option<u64> {
+        let carriers = || plans.iter().filter(|plan| !plan.used.stands_by()).map(|plan| &plan.link);
+        let rate: Rate = carriers().map(|link| link.down).sum();
+        let longest = carriers().map(|link| link.rtt).max()?;
+        let alone = plans.iter().map(|plan| plan.link.down.bytes_in(plan.link.rtt)).max()?;
+        Some(alone.max(rate.bytes_in(longest)))
+    }
+
     /// Returns the interface.
     #[must_use]
     pub fn device(&self) -> &DeviceName {
@@ -209,6 +219,8 @@ mod tests {
         assert_eq!(down(&["two", "geo"]), Some(10));
         assert_eq!(down(&["geo"]), Some(20));
         assert_eq!(down(&[]), None, "nothing is known of a link that does not work");
+        assert_eq!(LinkPlan::most_on_the_way(&plans), Some(1_500_000), "the satellite alone has more than both others");
+        assert_eq!(LinkPlan::most_on_the_way(&plans[..2]), Some(202_500), "18 Mbit/s x 90 ms");
     }
 
     #[test]

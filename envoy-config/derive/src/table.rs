@@ -240,9 +240,10 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         format!("8 pages of 2.9 MB at {}, from 60 s to 600 s", slow.down),
         "lab: the 2025 median page",
     );
-    // A stream goes on over each of several links, so its window is that of the link with most bytes on the way.
-    let longest = settings.links.iter().map(|link| link.down.bytes_in(link.rtt)).max();
-    let inward_most = longest.map_or(inward, |bytes| ("the largest bdp_down of a link", Bytes(bytes)));
+    // A stream crosses all links in use at a time, and goes on over each of the others.
+    let links = LinkPlan::all(&settings.links);
+    let inward_most = LinkPlan::most_on_the_way(&links)
+        .map_or(inward, |bytes| ("the largest bdp_down of one link, or of those in use together,", Bytes(bytes)));
     let stream_window = table.bytes(
         TransportKey::StreamWindow,
         inward_most.1.0.saturating_mul(2).clamp(64 << 10, 16 << 20),
@@ -338,7 +339,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         timers,
         bounds,
         neighbours: Neighbours::of(settings),
-        links: LinkPlan::all(&settings.links),
+        links,
         multipath: MultipathUse::of(settings, host),
         link_queue: LinkQueue::of(&settings.link, &settings.role),
         packets: settings.link.mtu.map(Packets::of),
