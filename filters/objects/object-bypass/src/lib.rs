@@ -45,11 +45,6 @@ impl<K: Copy + Eq + Hash> Bypass<K> {
         Ok(Way::Past)
     }
 
-    /// Returns true if no response for a URL was stored lately, whether the request had cookies or not.
-    pub fn is_stored_for_nobody(&self, key: K) -> bool {
-        self.private.of(key, self.now()) == Some(PastFor::All)
-    }
-
     fn now(&self) -> Instant {
         self.began.checked_add(clock::monotonic().unwrap_or_default()).unwrap_or(self.began)
     }

@@ -43,13 +43,7 @@ impl Stream {
         let variant = if self.worker.shelf.has_images() { variant_path(&request) } else { None };
         let path = variant.as_deref().unwrap_or(field(":path"));
         let name = Name::of_url(field(marks::SCHEME), field(":authority"), path);
-        // A look is a call of the system, and what is stored for nobody is not there.
-        let looked = if self.worker.shelf.bypass.is_stored_for_nobody(name.key) {
-            Err(Glance::Absent)
-        } else {
-            self.worker.shelf.look(&name, &request, now_s())
-        };
-        let mut glance = match looked {
+        let mut glance = match self.worker.shelf.look(&name, &request, now_s()) {
             Ok(hit) => {
                 let depends =
                     self.worker.shelf.has_images() && (variant.is_some() || varies(&hit.object.head.as_fields()));
