@@ -58,27 +58,24 @@ def test_an_upload_that_waits_for_its_turn_arrives_once(
     tmp_path: Path,
 ) -> None:
     """Envoy keeps the first bytes of a request for a retry, in the buffer of those that wait."""
-    job = {"do": "bulk", "host": BULK, "to": SERVERS[BULK], "from": CLIENTS[1], "streams": 4, "tls": False}
     with neighbour_bed(tmp_path, "fair", link=LINK, stated=STATED, near={"engine": "native"}) as bed:
         curl, body = Curl(tmp_path, bed.line.clients), tmp_path / "body"
 
         def waited() -> float:
             return bed.running.remote.metrics()['longhaul_link_share_bytes_total{reason="waited"}']
 
-        load = bed.start(job | {"upload": True, "seconds": 90, "skip_s": 0})
-        wait_for("a full link", lambda: waited() > 0)
-        for size in (60_000, 200_000, 20_000):
-            before = waited()
-            body.write_bytes(b"u" * size)
-            resolve = f"{BULK}:80:{SERVERS[BULK]}"
-            sent = curl.get(
-                f"http://{BULK}/{CLIENTS[0]}/0", "--resolve", resolve, "--data-binary", f"@{body}", timeout_s=60
-            )
-            assert (sent.status, sent.body) == (200, str(size).encode()), sent
-            # A body that fits into Envoy's buffer, and the piece behind it, wait for nobody.
-            assert waited() > before or size < 200_000
-        load.terminate()
-        load.wait()
+        with beside(bed, 4, tls=False, upload=True):
+            wait_for("a full link", lambda: waited() > 0)
+            for size in (60_000, 200_000, 20_000):
+                before = waited()
+                body.write_bytes(b"u" * size)
+                resolve = f"{BULK}:80:{SERVERS[BULK]}"
+                sent = curl.get(
+                    f"http://{BULK}/{CLIENTS[0]}/0", "--resolve", resolve, "--data-binary", f"@{body}", timeout_s=60
+                )
+                assert (sent.status, sent.body) == (200, str(size).encode()), sent
+                # A body that fits into Envoy's buffer, and the piece behind it, wait for nobody.
+                assert waited() > before or size < 200_000
 
 
 def test_the_limit_follows_a_link_that_carries_half_of_what_is_stated(

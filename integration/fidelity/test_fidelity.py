@@ -14,7 +14,7 @@ from harness.host.artifacts import Missing, corpora, scratch
 from harness.net import namespaces
 from harness.origins.corpus import saved_pages
 
-SAVED = 8
+SAVED = 12
 """Saved pages that are compared here; `make fidelity` takes all."""
 
 OURS = read_all(BREAKAGES)

@@ -106,11 +106,10 @@ impl LinkPlan {
     /// Returns the bytes on the way to the clients: over the links that carry bytes together, or over one that stands by, if
     /// those are more. None without a link.
     pub(super) fn most_on_the_way(plans: &[Self]) -> Option<u64> {
-        let carriers = || plans.iter().filter(|plan| !plan.used.stands_by()).map(|plan| &plan.link);
-        let rate: Rate = carriers().map(|link| link.down).sum();
-        let longest = carriers().map(|link| link.rtt).max()?;
+        let together = Self::in_use(plans, |_| true)?.down;
+        let longest = plans.iter().filter(|plan| !plan.used.stands_by()).map(|plan| plan.link.rtt).max()?;
         let alone = plans.iter().map(|plan| plan.link.down.bytes_in(plan.link.rtt)).max()?;
-        Some(alone.max(rate.bytes_in(longest)))
+        Some(alone.max(together.bytes_in(longest)))
     }
 
     /// Returns the interface.

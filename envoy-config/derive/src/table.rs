@@ -130,7 +130,8 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let target = choose(settings, &model);
     let Link { rtt, down, up, price: _, mtu: _, fill: _, device: _ } = settings.link;
     let rtt_text = show_duration(rtt);
-    // Windows follow from the preferred of several links. Time-outs follow from the slowest, and buffers from all of them.
+    // What the kernel sends at once follows from the preferred of several links, time-outs from the slowest, and buffers from all of
+    // them.
     let (slow, all) = (settings.slowest_link(), settings.all_links());
     let slow_rtt_text = show_duration(slow.rtt);
     let intervals = Intervals::of(&idle_link(settings), &settings.role);

@@ -439,7 +439,7 @@ fn silence(kind: Silent, port: u16) -> String {
 /// Returns what bounds the packets between the ends. An item of `links` bounds them in both directions.
 fn smaller(has_links: bool) -> String {
     if has_links {
-        format!("`mtu: {MTU}` in that item of `links`")
+        format!("`mtu: {MTU}` in the item of `links`")
     } else {
         format!("`link: {{ mtu: {MTU} }}` at both ends")
     }

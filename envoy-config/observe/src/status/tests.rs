@@ -604,5 +604,5 @@ fn each_of_several_links_is_shown_and_one_that_is_down_is_a_warning() {
     assert!(words(&status).starts_with("the link lte (lte0): its connections end"), "{}", words(&status));
     status.other_end.vanishing = Some(1500);
     let found = problems(&status, &here()).iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert!(found[0].contains("write `mtu: 1280` in that item of `links`. `longhaul netcheck`"), "{found:?}");
+    assert!(found[0].contains("write `mtu: 1280` in the item of `links`. `longhaul netcheck`"), "{found:?}");
 }
