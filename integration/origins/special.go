@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 
 // specialPrefix begins the paths whose requests describe their own response. Defaults stand in parentheses:
 //
-//	/_/echo                 the request as it arrived, as JSON
+//	/_/echo                 the request as it arrived, with the length of its body, as JSON
 //	/_/answer?KEY=VALUE&..  a response made to order, right or wrong:
 //
 //	  body=page|sheet|noise|none   kind of the body (page)
@@ -57,10 +58,15 @@ func serveSpecial(w http.ResponseWriter, r *http.Request) {
 }
 
 func serveEcho(w http.ResponseWriter, r *http.Request) {
+	length, err := io.Copy(io.Discard, r.Body)
+	if err != nil {
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	_ = json.NewEncoder(w).Encode(map[string]any{
 		"method": r.Method, "host": r.Host, "target": r.RequestURI, "proto": r.Proto, "tls": r.TLS != nil, "header": r.Header,
+		"length": length,
 	})
 }
 

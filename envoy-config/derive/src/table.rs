@@ -22,7 +22,7 @@ use super::target::{TargetChoice, TargetKind, choose};
 use super::timers::{self, Timer, Timers, Traffic};
 use super::value::{CongestionControl, Origin, Row, Value};
 use super::warm::Warm;
-use super::windows::client_connection_window;
+use super::windows::{client_connection_window, stream_window};
 
 /// The values computed from the link. The fields above `target` are the [`TransportKey`]s.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -245,12 +245,9 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
     let links = LinkPlan::all(&settings.links);
     let inward_most = LinkPlan::most_on_the_way(&links)
         .map_or(inward, |bytes| ("the largest bdp_down of one link, or of those in use together,", Bytes(bytes)));
-    let stream_window = table.bytes(
-        TransportKey::StreamWindow,
-        inward_most.1.0.saturating_mul(2).clamp(64 << 10, 16 << 20),
-        format!("2 x {} {}, from 64kib to 16mib", inward_most.0, inward_most.1),
-        RFC_9113,
-    );
+    let multipath = MultipathUse::of(settings, host);
+    let (bytes, formula) = stream_window(inward_most.0, inward_most.1, multipath);
+    let stream_window = table.bytes(TransportKey::StreamWindow, bytes, formula, RFC_9113);
     let capacity = Capacity::of(settings, host);
     let connection_window = table.connection_window(stream_window.value, &capacity);
     // A remote's pages and its lookups have bounds of their own.
@@ -341,7 +338,7 @@ pub fn derive(settings: &Settings, host: &HostFacts) -> Derived {
         bounds,
         neighbours: Neighbours::of(settings),
         links,
-        multipath: MultipathUse::of(settings, host),
+        multipath,
         link_queue: LinkQueue::of(&settings.link, &settings.role),
         packets: settings.link.mtu.map(Packets::of),
         retransmission: retransmission::bound(&slow, host),
