@@ -319,7 +319,7 @@ test-wasm: build $(VENV_TEST)/.ready $(MDBOOK) $(PEBBLE) $(SSIMULACRA2) test-sta
 
 .PHONY: test-long
 test-long: build $(VENV_TEST)/.ready test-start ## (root) outages of up to 40 s and other tests that make test has no time for
-	cd integration && LONGHAUL_LONG_TESTS=1 ../$(VENV_TEST)/bin/python -m pytest clients demo e2e fresh hostile -m long
+	cd integration && LONGHAUL_LONG_TESTS=1 ../$(VENV_TEST)/bin/python -m pytest clients demo e2e experiments fresh hostile -m long
 
 .PHONY: test-browsers
 test-browsers: build $(VENV_BROWSERS)/.ready test-start ## (root) pages from instant addresses in Firefox and Chromium (3 minutes); needs firefox-esr

@@ -1,4 +1,7 @@
-"""The quick subset end to end: whole pages by every available contender, bounds that hold, figures and a report."""
+"""The quick subset end to end: whole pages by every available contender, bounds that hold, figures and a report.
+
+`make test-long` runs it. Pages whose client moves are part of `make test`.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,7 @@ def quick(machine: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict
     return text["figures"], [run_from(run) for run in text["runs"]], out
 
 
+@pytest.mark.long
 def test_every_requested_load_ran_and_is_complete(
     quick: tuple[dict[str, float], list[Run], Path],
 ) -> None:
@@ -51,6 +55,7 @@ def test_every_requested_load_ran_and_is_complete(
     assert all(run.objects == run.expected_objects > 10 for run in runs)
 
 
+@pytest.mark.long
 def test_nothing_beats_the_floor_and_direct_does_not_beat_the_ideal(
     quick: tuple[dict[str, float], list[Run], Path],
 ) -> None:
@@ -62,6 +67,7 @@ def test_nothing_beats_the_floor_and_direct_does_not_beat_the_ideal(
             assert run.load_ms > figures[f"{stem}_ideal_ms"]
 
 
+@pytest.mark.long
 def test_the_link_counts_what_the_browser_loaded_and_the_rewriting_box_saves_lookups(
     quick: tuple[dict[str, float], list[Run], Path],
 ) -> None:
@@ -75,6 +81,7 @@ def test_the_link_counts_what_the_browser_loaded_and_the_rewriting_box_saves_loo
     assert 0 < lookups["longhaul-edge"] < lookups["direct"]
 
 
+@pytest.mark.long
 def test_the_report_stands_alone(quick: tuple[dict[str, float], list[Run], Path]) -> None:
     _, _, out = quick
     report = (out / "report.html").read_text()
