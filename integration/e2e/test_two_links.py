@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.boxes.pair import PIPE_PORT
 from harness.boxes.pep import command
 from harness.host.processes import Child, of_program
 from harness.host.waiting import wait_for
@@ -29,6 +30,7 @@ from harness.lab.two_links import (
     download,
     load_page,
     longest_gap,
+    now_s,
     resolved,
     two_links,
     watch_links,
@@ -126,6 +128,24 @@ def _paths(bed: TwoLinksBed) -> list[tuple[str, int]]:
     address = bed.states()["lte"]["address"]
     shown = bed.line.gateway.run("ss", "-tniH", "state", "established", f"dst = {address}").stdout
     return [(name, int(window)) for name, window in re.findall(r"(bbr|reno) .*?\bcwnd:(\d+)", shown)]
+
+
+def test_a_ground_that_knows_no_connection_ends_all_of_them_within_seconds(bed: TwoLinksBed) -> None:
+    assert bed.curl.get(download(1000), *resolved(bed, ORIGIN, 80)).status == 200
+    # As a ground does that was switched off and on again.
+    ended = bed.line.gateway.run("ss", "-KHtn", "state", "established", "sport", "=", f":{PIPE_PORT}").stdout
+    assert len(ended.splitlines()) >= 2, ended
+    for scheme, port in (("http", 80), ("https", 443)):
+        begun_s = now_s()
+        wait_for(
+            f"a response over {scheme}",
+            lambda scheme=scheme, port=port: (
+                bed.curl.get(download(1000, scheme=scheme), *resolved(bed, ORIGIN, port), timeout_s=30).status == 200
+            ),
+            timeout_s=60,
+        )
+        assert now_s() - begun_s < 20, scheme
+    bed.until("geo", alive=True)
 
 
 def test_a_quiet_connection_keeps_its_window(bed: TwoLinksBed) -> None:

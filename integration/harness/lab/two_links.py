@@ -253,8 +253,9 @@ def _set(file: Path, section: str, key: str, value: str) -> None:
 
 def watch_links(folder: Path, line: TwoLinks, both: Pair) -> Child:
     """The service `longhaul-host-watch@`. The bed makes the settings of `longhaul-host@` in /proc/sys by hand."""
-    if (Path("/proc/sys/net/mptcp") / "blackhole_timeout").exists():
-        line.near.sysctl("net.mptcp.blackhole_timeout", 0)
+    for name, value in (("blackhole_timeout", 0), ("close_timeout", 10)):
+        if (Path("/proc/sys/net/mptcp") / name).exists():
+            line.near.sysctl(f"net.mptcp.{name}", value)
     options = ["--clients", NEAR_DEVICE, "--watch", "--report", reports(folder) / "report.json"]
     command = [built("longhaul"), "host", both.remote.config, *options]
     return Child(line.near.inside(command), folder / "watch.log")

@@ -86,14 +86,24 @@ fn two_links() -> String {
 
 #[test]
 fn a_cut_of_one_of_several_links_is_no_firewall_for_the_kernel() {
-    if !fs::exists("/proc/sys/net/mptcp/blackhole_timeout").unwrap() {
+    is_set_for_several_links("blackhole_timeout", "0\n");
+}
+
+#[test]
+fn a_connection_without_a_subflow_ends_within_seconds() {
+    is_set_for_several_links("close_timeout", "10\n");
+}
+
+/// Looks at a setting of Multipath TCP before a plan, after it, and after its end. Older kernels have none of this name.
+fn is_set_for_several_links(name: &str, wanted: &str) {
+    if !fs::exists(format!("/proc/sys/net/mptcp/{name}")).unwrap() {
         return;
     }
-    let value = "cat /proc/sys/net/mptcp/blackhole_timeout; echo =====";
+    let value = format!("cat /proc/sys/net/mptcp/{name}; echo =====");
     let script = format!("{value}; longhaul --apply > /dev/null; {value}; longhaul --undo > /dev/null; {value}");
     let Some(text) = on_a_host(&two_links(), &script) else { return };
     let [before, applied, undone, _] = parts(&text)[..] else { panic!("{text}") };
-    assert_eq!(applied, "0\n");
+    assert_eq!(applied, wanted);
     assert_ne!(before, applied);
     assert_eq!(before, undone);
     let Some(text) = on_a_host(CONFIG, &format!("{value}; longhaul --apply > /dev/null; {value}")) else { return };

@@ -15,6 +15,8 @@ pub(super) const ACCOUNTING: &str = "net.netfilter.nf_conntrack_acct";
 pub(super) const ACCEPT_LOCAL: &str = "net.ipv4.conf.all.accept_local";
 /// The time for which the kernel opens plain TCP after SYNs of Multipath TCP got no response. A cut looks like such a firewall.
 pub(super) const BLACKHOLE: &str = "net.mptcp.blackhole_timeout";
+/// The time for which the kernel keeps a connection of Multipath TCP without any subflow, in seconds.
+pub(super) const WITHOUT_SUBFLOW: &str = "net.mptcp.close_timeout";
 
 /// The present state of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,7 +58,7 @@ impl ClientInterface {
 impl Machine {
     /// The kernel settings that a plan may change.
     pub const SYSCTLS: &[&str] =
-        &[SLOW_START, WMEM, RMEM, FORWARD, ALLOWED, IPV6_FORWARD, ACCOUNTING, ACCEPT_LOCAL, BLACKHOLE];
+        &[SLOW_START, WMEM, RMEM, FORWARD, ALLOWED, IPV6_FORWARD, ACCOUNTING, ACCEPT_LOCAL, BLACKHOLE, WITHOUT_SUBFLOW];
 
     /// Returns true if IPv6 is on at an interface to the clients.
     pub(super) fn has_ipv6(&self) -> bool {

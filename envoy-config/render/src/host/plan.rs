@@ -7,7 +7,8 @@ use longhaul_config::{Bytes, Family, Intercept, Settings};
 use longhaul_derive::{CongestionControl, Derived, MultipathUse};
 
 use super::machine::{
-    ACCEPT_LOCAL, ACCOUNTING, ALLOWED, BLACKHOLE, ClientInterface, FORWARD, Machine, RMEM, SLOW_START, WMEM,
+    ACCEPT_LOCAL, ACCOUNTING, ALLOWED, BLACKHOLE, ClientInterface, FORWARD, Machine, RMEM, SLOW_START, WITHOUT_SUBFLOW,
+    WMEM,
 };
 use super::nft;
 use super::queue;
@@ -33,6 +34,11 @@ impl Plan {
     }
 }
 
+/// The time in which a connection gets a subflow over another link, in seconds: over 600 ms, the handshake takes 8.2 s if its
+/// first packet is lost three times (RFC 6298: sent again after 1, 3 and 7 s). Clients wait for the whole of it where the
+/// ground knows the connection no longer.
+const JOINED_S: u32 = 10;
+
 fn sysctls(settings: &Settings, derived: &Derived, machine: &Machine) -> Vec<Step> {
     let mut wanted = vec![
         (SLOW_START, "0".to_owned(), "a kept connection starts its next page at the speed it had".to_owned()),
@@ -45,6 +51,8 @@ fn sysctls(settings: &Settings, derived: &Derived, machine: &Machine) -> Vec<Ste
     if matches!(derived.multipath, MultipathUse::Opens(_)) {
         let why = "a link that is down is no firewall: the next connection uses Multipath TCP again";
         wanted.push((BLACKHOLE, "0".to_owned(), why.to_owned()));
+        let why = "a ground that restarted has reset all subflows, and no other one comes: the connection ends";
+        wanted.push((WITHOUT_SUBFLOW, JOINED_S.to_string(), why.to_owned()));
     }
     if settings.compare.is_some() {
         wanted.push((ACCOUNTING, "1".to_owned(), "`compare` measures the first packets of connections".to_owned()));
