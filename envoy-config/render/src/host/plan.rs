@@ -34,9 +34,9 @@ impl Plan {
     }
 }
 
-/// The time in which a connection gets a subflow over another link, in seconds: over 600 ms, the handshake takes 8.2 s if its
-/// first packet is lost three times (RFC 6298: sent again after 1, 3 and 7 s). Clients wait for the whole of it where the
-/// ground knows the connection no longer.
+/// The time in which a connection gets a subflow over another link, in seconds. Over 600 ms, the handshake takes 8.2 s if its
+/// first packet is lost three times. RFC 6298 sends it again after 1, 3 and 7 s. Clients wait for this time where the ground
+/// no longer knows the connection.
 const JOINED_S: u32 = 10;
 
 fn sysctls(settings: &Settings, derived: &Derived, machine: &Machine) -> Vec<Step> {
