@@ -253,7 +253,7 @@ def _set(file: Path, section: str, key: str, value: str) -> None:
 
 def watch_links(folder: Path, line: TwoLinks, both: Pair) -> Child:
     """The service `longhaul-host-watch@`. The bed makes the settings of `longhaul-host@` in /proc/sys by hand."""
-    for name, value in (("blackhole_timeout", 0), ("close_timeout", 10)):
+    for name, value in (("blackhole_timeout", 0), ("close_timeout", 20)):
         if (Path("/proc/sys/net/mptcp") / name).exists():
             line.near.sysctl(f"net.mptcp.{name}", value)
     options = ["--clients", NEAR_DEVICE, "--watch", "--report", reports(folder) / "report.json"]

@@ -91,7 +91,7 @@ fn a_cut_of_one_of_several_links_is_no_firewall_for_the_kernel() {
 
 #[test]
 fn a_connection_without_a_subflow_ends_within_seconds() {
-    is_set_for_several_links("close_timeout", "10\n");
+    is_set_for_several_links("close_timeout", "20\n");
 }
 
 /// Looks at a setting of Multipath TCP before a plan, after it, and after its end. Older kernels have none of this name.

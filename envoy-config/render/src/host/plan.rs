@@ -34,10 +34,9 @@ impl Plan {
     }
 }
 
-/// The time in which a connection gets a subflow over another link, in seconds. Over 600 ms, the handshake takes 8.2 s if its
-/// first packet is lost three times. RFC 6298 sends it again after 1, 3 and 7 s. Clients wait for this time where the ground
-/// no longer knows the connection.
-const JOINED_S: u32 = 10;
+/// The time in which a connection without a subflow gets another one, in seconds: a modem that dials again has an address
+/// within some 15 s. Clients wait for this time where the ground no longer knows the connection.
+const JOINED_S: u32 = 20;
 
 fn sysctls(settings: &Settings, derived: &Derived, machine: &Machine) -> Vec<Step> {
     let mut wanted = vec![
