@@ -34,8 +34,8 @@ impl Plan {
     }
 }
 
-/// The time in which a connection without a subflow gets another one, in seconds: a modem that dials again has an address
-/// within some 15 s. Clients wait for this time where the ground no longer knows the connection.
+/// The time in which a connection without a subflow gets another one, in seconds. A modem that dials again has an address
+/// within some 15 s. Where the ground no longer knows the connection, clients wait for this time.
 const JOINED_S: u32 = 20;
 
 fn sysctls(settings: &Settings, derived: &Derived, machine: &Machine) -> Vec<Step> {
