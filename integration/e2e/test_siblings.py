@@ -129,8 +129,7 @@ class Boxes:
         self._stack.close()
 
     def _address(self, namespace: Namespace, device: str, address: str, length: int) -> None:
-        without_wait = ["nodad"] if ":" in address else []
-        namespace.ip("address", "add", f"{address}/{length}", "dev", device, *without_wait)
+        namespace.ip("address", "add", f"{address}/{length}", "dev", device)
 
     def _join(self, name: str, box: Namespace) -> None:
         near, lan, wan, far, sibling = self._plan[name]

@@ -165,7 +165,7 @@ def _add_ipv6(line: Line) -> None:
         (line.gateway, "2001:db8:2::1/64", "wan0"),
         (line.internet, "2001:db8:2::2/64", "wan0"),
     ):
-        namespace.ip("address", "add", address, "dev", device, "nodad")
+        namespace.ip("address", "add", address, "dev", device)
     line.clients.ip("-6", "route", "add", "default", "via", "2001:db8:1::1")
     line.internet.ip("-6", "route", "add", "default", "via", "2001:db8:2::1")
     line.internet.sysctl("net.ipv6.ip_nonlocal_bind", 1)

@@ -110,14 +110,14 @@ class TwoLinks(Topology):
         self.gateway.ip("route", "add", HOME, "dev", self._lines[0].device)
         if self._links_ipv6:
             self.gateway.sysctl("net.ipv6.conf.lo.disable_ipv6", 0)
-            self.gateway.ip("address", "add", f"{GROUND_IPV6}/128", "dev", "lo", "nodad")
+            self.gateway.ip("address", "add", f"{GROUND_IPV6}/128", "dev", "lo")
 
     def _add_ipv6_to(self, device: str, number: int) -> None:
         """Gives a link addresses of IPv6. The other end is the gateway of this one."""
         ends = (self.near, f"2001:db8:{0x41 + number:x}::2"), (self.gateway, f"2001:db8:{0x41 + number:x}::1")
         for namespace, address in ends:
             namespace.sysctl(f"net.ipv6.conf.{device}.disable_ipv6", 0)
-            namespace.ip("address", "add", f"{address}/64", "dev", device, "nodad")
+            namespace.ip("address", "add", f"{address}/64", "dev", device)
         route = ["default", "via", ends[1][1], "dev", device, "metric", str(10 * (number + 1))]
         self.near.ip("-6", "route", "add", *route)
 

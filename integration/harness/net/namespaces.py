@@ -51,7 +51,7 @@ class Namespace:
             self.ip("link", "set", "lo", "up")
             self.sysctl("net.ipv6.conf.all.disable_ipv6", 1)
             self.sysctl("net.ipv6.conf.default.disable_ipv6", 1)
-            # For 2 s, the kernel looks for duplicates of a new address. A device solicits no neighbour in that time.
+            # The kernel would look for duplicates of a new address for 2 s. A device solicits no neighbour meanwhile.
             self.sysctl("net.ipv6.conf.default.accept_dad", 0)
             # Every load must meet the network as the first one did, without windows that the kernel remembers.
             self.sysctl("net.ipv4.tcp_no_metrics_save", 1)

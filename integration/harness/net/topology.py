@@ -136,7 +136,7 @@ class Topology:
             (self.gateway, "2001:db8:2::1/64", "wan0"),
             (self.internet, "2001:db8:2::2/64", "wan0"),
         ):
-            namespace.ip("address", "add", address, "dev", device, "nodad")
+            namespace.ip("address", "add", address, "dev", device)
         self.clients.ip("-6", "route", "add", "default", "via", "2001:db8:1::1")
         self.internet.ip("-6", "route", "add", "default", "via", "2001:db8:2::1")
         # Unlike in IPv4, a local route is not enough for a server to bind one of its addresses.
