@@ -143,11 +143,12 @@ $(VENV_KUBERNETES)/.ready: integration/kubernetes/requirements.txt integration/k
 # ---------------------------------------------------------------------------------------------------------- build
 
 # The optimiser of Rust ends each product on one processor. Go's compiler uses the others meanwhile.
-.PHONY: build build-rust build-go
+BUILDS := build-rust build-go
+.PHONY: build $(BUILDS)
 build: toolchain $(DIST)/envoy ## everything into target/dist
-	@$(MAKE) --no-print-directory --jobs 2 build-rust build-go
+	@$(MAKE) --no-print-directory --jobs $(words $(BUILDS)) $(BUILDS)
 	@ls $(DIST) | tr '\n' ' '; echo "in $(DIST)"
-build-rust: toolchain
+build-rust:
 	@for part in build-filters build-native build-multipath build-host; do $(MAKE) --no-print-directory $$part || exit 1; done
 build-go:
 	@for part in build-coredns build-origins build-h3get; do $(MAKE) --no-print-directory $$part || exit 1; done
@@ -247,8 +248,14 @@ $(SSIMULACRA2): $(SSIMULACRA2_CRATE)/Cargo.toml $(SSIMULACRA2_CRATE)/Cargo.lock 
 	@$(STEP) "Building SSIMULACRA2" "10 s" cargo build $(QUIET) --locked --manifest-path $<
 	@mkdir -p $(@D) && install -m 755 target/debug/images-ssimulacra2 $@
 
+# What the end-to-end tests need of others.
+TEST_TOOLS := $(VENV_TEST)/.ready $(VENV_KUBERNETES)/.ready $(MDBOOK) $(PEBBLE) $(SSIMULACRA2)
+.PHONY: build-test-tools
+build-test-tools: $(TEST_TOOLS)
+
 .PHONY: test
-test: need-test build lint test-rust test-go test-fuzz test-e2e ## everything CI runs; skips what needs root or a missing package
+test: BUILDS += build-test-tools
+test: need-test build lint test-rust-and-go test-fuzz test-e2e ## everything CI runs; skips what needs root or a missing package
 	@touch $(LONGHAUL_SKIPS); n=$$(wc -l < $(LONGHAUL_SKIPS)); \
 	if [ "$$n" -gt 0 ]; then echo "$$n tests did not run:"; sort $(LONGHAUL_SKIPS) | uniq -c; \
 	  [ -z "$${LONGHAUL_REQUIRE_ALL:-}" ] || { echo "LONGHAUL_REQUIRE_ALL is set: that is a failure"; exit 1; }; \
@@ -289,7 +296,21 @@ test-asan: toolchain ## the native module with AddressSanitizer: its tests, and 
 
 .PHONY: test-go
 test-go: need-run test-start
-	for module in $(GO_MODULES); do ( cd $$module && go test -race ./... ) || exit 1; done
+	$(TEST_GO)
+
+TEST_GO := for module in $(GO_MODULES); do ( cd $$module && go test -race ./... ) || exit 1; done
+GO_LOG := target/test/go.log
+
+# Many programs of `cargo test` wait for Envoy or a link, and they run one after the other. Go's tests take what they leave of the
+# processors. Their output comes last, so that a failure is not lost among the lines of Rust.
+.PHONY: test-rust-and-go run-rust-tests run-go-tests
+test-rust-and-go: build test-start
+	cargo test --locked --no-run
+	@code=0; $(MAKE) --no-print-directory --jobs 2 run-rust-tests run-go-tests || code=$$?; cat $(GO_LOG); exit $$code
+run-rust-tests:
+	cargo test --locked
+run-go-tests:
+	@nice $(SHELL) -c '$(TEST_GO)' > $(GO_LOG) 2>&1
 
 .PHONY: test-fuzz
 test-fuzz: toolchain test-start ## replays the inputs of the fuzz targets, and fuzzes the DNS plugin for a few seconds
@@ -297,7 +318,7 @@ test-fuzz: toolchain test-start ## replays the inputs of the fuzz targets, and f
 	coredns-plugin/fuzz.sh 10s
 
 .PHONY: test-e2e
-test-e2e: build $(VENV_TEST)/.ready $(VENV_KUBERNETES)/.ready $(MDBOOK) $(PEBBLE) $(SSIMULACRA2) test-start
+test-e2e: build $(TEST_TOOLS) test-start
 	@mkdir -p $(dir $(PANIC_WASM))
 	@rm -f $(PANIC_WASM) $(PANIC_NATIVE) # cargo may have linked the same file again, and mv refuses to replace a file by itself
 	cargo build --quiet --locked --release -p url-rewrite-filter --target wasm32-wasip1 --features panic-for-tests
