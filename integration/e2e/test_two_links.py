@@ -147,10 +147,9 @@ def test_a_quiet_connection_keeps_its_window(bed: TwoLinksBed) -> None:
     assert max(window for _, window in held) >= widest // 2, "without the library it is 6"
 
 
-def test_a_ground_that_knows_no_connection_ends_all_of_them_within_seconds(bed: TwoLinksBed) -> None:
-    # A kernel that closes the first subflow of a connection does not notice that the others have gone (Linux 6.18).
-    closing = ("ss", "-Htn", "state", "closing", "dport", "=", f":{PIPE_PORT}")
-    wait_for("the end of subflows that the cut closed", lambda: not bed.line.near.run(*closing).stdout, timeout_s=60)
+def test_new_requests_pass_soon_when_a_ground_has_forgotten_all_connections(bed: TwoLinksBed) -> None:
+    """Also while the kernel still closes the subflow that a cut ended, and does not notice that the others have gone
+    (Linux 6.18)."""
     assert bed.curl.get(download(1000), *resolved(bed, ORIGIN, 80)).status == 200
     # As a ground does that was switched off and on again.
     ended = bed.line.gateway.run("ss", "-KHtn", "state", "established", "sport", "=", f":{PIPE_PORT}").stdout
@@ -160,11 +159,13 @@ def test_a_ground_that_knows_no_connection_ends_all_of_them_within_seconds(bed: 
         wait_for(
             f"a response over {scheme}",
             lambda scheme=scheme, port=port: (
-                bed.curl.get(download(1000, scheme=scheme), *resolved(bed, ORIGIN, port), timeout_s=40).status == 200
+                # One that was under way may wait until the kernel gives its connection up.
+                bed.curl.get(download(1000, scheme=scheme), *resolved(bed, ORIGIN, port), timeout_s=3).status == 200
             ),
             timeout_s=60,
         )
-        assert now_s() - begun_s < 30, scheme
+        assert now_s() - begun_s < 17, scheme
+    assert "lost all their paths" in bed.pair.remote.output()
     bed.until("geo", alive=True)
 
 

@@ -5,8 +5,18 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use longhaul_config::{AccessLog, Role, Settings};
+use serde::Serialize;
 
 use crate::weighing::Weighing;
+
+/// How often a run has emptied each pool of connections over the link, by the name of its cluster.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Emptied {
+    /// The connections for clients' bytes.
+    pub warm: u32,
+    /// The connections of requests.
+    pub pipe: u32,
+}
 
 /// Paths and facts of the machine on which the rendered files will be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,8 +61,8 @@ pub struct Artifacts {
     pub access_log: AccessLog,
     /// The state of a run on which shares of the link depend.
     pub weighing: Weighing,
-    /// How often this run has emptied the pool of unused connections over the link.
-    pub emptied: u32,
+    /// How often this run has emptied the pools of connections over the link.
+    pub emptied: Emptied,
     /// True if `longhaul run` reads Envoy's stderr. Then Envoy writes a line there for each page, without its name.
     pub marks_pages: bool,
 }

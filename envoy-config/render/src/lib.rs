@@ -42,7 +42,7 @@ mod weighing;
 mod weights;
 
 pub use {
-    artifacts::{Artifacts, NativeModule, NearSockets, ProgramSockets, WasmModule},
+    artifacts::{Artifacts, Emptied, NativeModule, NearSockets, ProgramSockets, WasmModule},
     corefile::{CorefileContext, DNS_FAILURES},
     engine::RenderError,
     filters::{Filter, url_rewrite::filter_config},
@@ -129,12 +129,11 @@ impl RenderedTree {
         Ok(tree)
     }
 
-    /// Renders the clusters again, with another number of emptied pools in `artifacts`. This tree is the rest of the same
-    /// configuration.
+    /// Renders the clusters again, with other emptied pools in `artifacts`. This tree is the rest of the same configuration.
     ///
     /// # Errors
     /// As [`render()`].
-    pub fn with_emptied_pool(
+    pub fn with_emptied_pools(
         &self,
         settings: &Settings,
         derived: &Derived,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use longhaul_config::{Acme, Cache, Loaded};
 use longhaul_derive::{HostFacts, derive};
 use longhaul_render::{
-    ControlPlane, Gateway, GatewayError, NearSockets, OBJECTS_FILE, ProgramSockets, RenderedTree, Weighing,
+    ControlPlane, Emptied, Gateway, GatewayError, NearSockets, OBJECTS_FILE, ProgramSockets, RenderedTree, Weighing,
 };
 
 use super::{ConfigFile, Outcome, REFUSED, access_log, fail, load_or_refuse, print};
@@ -121,7 +121,7 @@ pub(super) fn command(arguments: &Arguments) -> Outcome {
         renewals: None,
         access_log: Destination::wished(&loaded.settings.log, log.as_ref(), Path::new(SERVICE_FOLDER)),
         weighing: Weighing::default(),
-        emptied: 0,
+        emptied: Emptied::default(),
         marks_pages: false,
     };
     let generation = match Generation::of(loaded, &machine) {

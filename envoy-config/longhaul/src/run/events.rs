@@ -19,6 +19,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use super::locate::local_addresses;
+use super::lost_connections::Lost;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {
@@ -40,8 +41,8 @@ pub(super) enum Event {
     Silence(Option<Silence>),
     /// No connection to the ground is established (true), or one is again.
     Unconnected(bool),
-    /// Envoy has so many connections over the link that are gone.
-    Lost(usize),
+    /// Envoy has connections over the link that are gone.
+    Lost(Lost),
     /// The size of packets that vanish on the way to the other end changed. None: none do.
     Vanishing(Option<u32>),
     /// The report of the ground changed.

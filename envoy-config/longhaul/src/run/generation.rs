@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use longhaul_config::{EngineWish, Loaded, Settings};
 use longhaul_derive::{Derived, HostFacts, derive};
 use longhaul_render::{
-    self, Artifacts, CorefileContext, NearSockets, ProgramSockets, RenderError, RenderedTree, Weighing,
+    self, Artifacts, CorefileContext, Emptied, NearSockets, ProgramSockets, RenderError, RenderedTree, Weighing,
 };
 
 use super::access_log::Destination;
@@ -61,7 +61,7 @@ pub(crate) struct RunContext {
     /// See [`Artifacts::weighing`].
     pub(crate) weighing: Weighing,
     /// See [`Artifacts::emptied`].
-    pub(crate) emptied: u32,
+    pub(crate) emptied: Emptied,
     /// True if Envoy's stderr is read.
     pub(crate) marks_pages: bool,
 }
@@ -168,10 +168,10 @@ impl Generation {
         self.tree.with_weights(&self.settings, &self.derived, &artifacts)
     }
 
-    /// Returns the same files for a pool that is emptied once more.
-    pub(super) fn with_emptied_pool(&self, emptied: u32) -> Result<RenderedTree, RenderError> {
+    /// Returns the same files for pools that are emptied once more.
+    pub(super) fn with_emptied_pools(&self, emptied: Emptied) -> Result<RenderedTree, RenderError> {
         let artifacts = Artifacts { emptied, ..self.artifacts.clone() };
-        self.tree.with_emptied_pool(&self.settings, &self.derived, &artifacts)
+        self.tree.with_emptied_pools(&self.settings, &self.derived, &artifacts)
     }
 
     /// Returns true if the native module runs the filters.
@@ -247,7 +247,7 @@ mod tests {
             renewals: None,
             access_log: Destination::default(),
             weighing: Weighing::default(),
-            emptied: 0,
+            emptied: Emptied::default(),
             marks_pages: false,
         };
         let loaded = load(&file).unwrap();

@@ -9,7 +9,7 @@ use longhaul_config::{Cache, Dns, Loaded, Settings, reaches};
 use longhaul_derive::{CongestionControl, CongestionControls, Derived, HostFacts};
 use longhaul_observe::report::RunReport;
 use longhaul_render::host::Machine;
-use longhaul_render::{NearSockets, ProgramSockets, Weighing};
+use longhaul_render::{Emptied, NearSockets, ProgramSockets, Weighing};
 
 use super::access_log::Destination;
 use super::engine::{Engine, NativePlace};
@@ -181,7 +181,7 @@ fn rendering(loaded: &Loaded) -> Result<(), RunError> {
         renewals: None,
         access_log: Destination::default(),
         weighing: Weighing::default(),
-        emptied: 0,
+        emptied: Emptied::default(),
         marks_pages: true,
     };
     let generation = Generation::of(loaded.clone(), &machine)?;

@@ -1,14 +1,20 @@
-//! Connections over the link that are gone while Envoy takes them for unused ones.
+//! Connections over the link that are gone while Envoy has them for open ones.
 //!
-//! Envoy does not read from a connection until a client needs it, and learns of its end by `EPOLLRDHUP` alone. libevent passes
-//! that on only where no error came with it. A reset, or probes without a response, are errors. So the connection stays in
-//! Envoy's pool, and the client that gets it is closed at once. The kernel no longer has it, and that is how a run notices.
+//! Envoy does not read from an unused connection until a client needs it, and learns of its end by `EPOLLRDHUP` alone. libevent
+//! passes that on only where no error came with it. A reset, or probes without a response, are errors. So the connection stays
+//! in Envoy's pool, and the client that gets it is closed at once. The kernel no longer has it, and that is how a run notices.
+//!
+//! A connection of Multipath TCP stays open for `net.mptcp.close_timeout` after its last path has gone, because another path
+//! may come. After a ground has lost power, none can: it knows none of its former connections. Requests on the pipe would
+//! wait for all of this time, although new connections work.
 
+use std::fmt;
 use std::time::Duration;
 
 use longhaul_config::{PipeTransport, Role, Settings};
-use longhaul_derive::{Carrier, HostFacts, derive};
+use longhaul_derive::{Carrier, HostFacts, MultipathUse, derive};
 use longhaul_observe::Endpoint;
+use longhaul_render::Emptied;
 
 use super::probe::stats;
 
@@ -16,6 +22,99 @@ use super::probe::stats;
 const LOOKS: u32 = 2;
 /// The shortest time between two reports. After one, Envoy closes what it has and opens others.
 const PAUSE: Duration = Duration::from_secs(10);
+
+/// The connections that are gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Lost {
+    /// So many unused ones for clients' bytes.
+    Unused(usize),
+    /// So many of Multipath TCP that have no path. The pipe may be one of them.
+    Pathless(usize),
+}
+
+impl Lost {
+    /// Returns the number of times that each pool is emptied, with this time.
+    pub(super) fn emptied_after(self, before: Emptied) -> Emptied {
+        let pipe = u32::from(matches!(self, Self::Pathless(_)));
+        Emptied { warm: before.warm.saturating_add(1), pipe: before.pipe.saturating_add(pipe) }
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unused(number) => write!(f, "{number} unused connections to the ground are gone; opening others"),
+            Self::Pathless(number) => write!(
+                f,
+                "{number} connections to the ground lost all their paths while it responds on others; opening new ones"
+            ),
+        }
+    }
+}
+
+/// The decision when to report lost connections.
+#[derive(Debug, Default)]
+struct Looks {
+    /// Those in a row that found some.
+    number: u32,
+    reported_at: Option<Duration>,
+}
+
+impl Looks {
+    /// Takes the number of lost connections. Returns it when it is time to report them.
+    fn add(&mut self, at: Duration, lost: usize) -> Option<usize> {
+        self.number = if lost > 0 { self.number.saturating_add(1) } else { 0 };
+        let rests = self.reported_at.is_some_and(|before| at.saturating_sub(before) < PAUSE);
+        if self.number < LOOKS || rests {
+            return None;
+        }
+        *self = Self { number: 0, reported_at: Some(at) };
+        Some(lost)
+    }
+}
+
+/// The watch of a remote for connections of Multipath TCP without a path.
+#[derive(Debug, Default)]
+pub(super) struct LostPaths {
+    /// The number of established paths at the last reading.
+    established: usize,
+    /// True since some have ended, until every connection has a path.
+    suspects: bool,
+    /// The connections without a path that were reported and are not closed yet, because clients wait on them.
+    known: usize,
+    looks: Looks,
+}
+
+impl LostPaths {
+    /// Returns the watch for a box. None: it opens no connections of Multipath TCP.
+    pub(super) fn of(settings: &Settings) -> Option<Self> {
+        let multipath = derive(settings, &HostFacts::unknown()).multipath;
+        matches!(multipath, MultipathUse::Opens(_)).then(Self::default)
+    }
+
+    /// Takes a reading with so many established paths. Returns the number of connections without one when it is time to
+    /// report them. `count` is called only after some paths have ended. While the ground responds on no connection, the link
+    /// may be away, and the paths may come back with it.
+    pub(super) fn add(
+        &mut self,
+        at: Duration,
+        established: usize,
+        count: impl FnOnce() -> Option<usize>,
+    ) -> Option<Lost> {
+        self.suspects |= established < self.established;
+        self.established = established;
+        if !self.suspects {
+            return None;
+        }
+        let lost = count().unwrap_or(0);
+        self.suspects = lost > 0;
+        self.known = self.known.min(lost);
+        let found = if established > 0 { lost.saturating_sub(self.known) } else { 0 };
+        let reported = self.looks.add(at, found)?;
+        self.known = lost;
+        Some(Lost::Pathless(reported))
+    }
+}
 
 /// The connections that Envoy and the kernel have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +130,7 @@ pub(super) struct LostConnections {
     counters: &'static str,
     /// The number of established ones at the last reading.
     established: usize,
-    looks: u32,
-    reported_at: Option<Duration>,
+    looks: Looks,
 }
 
 impl LostConnections {
@@ -47,7 +145,7 @@ impl LostConnections {
             PipeTransport::H3 => r"^cluster\.warm\.upstream_cx_active$",
             PipeTransport::H2 => r"^cluster\.(pipe|warm)\.upstream_cx_active$",
         };
-        Some(Self { counters, established: 0, looks: 0, reported_at: None })
+        Some(Self { counters, established: 0, looks: Looks::default() })
     }
 
     /// Takes a reading with so many established connections. Returns the number of lost ones when it is time to report them.
@@ -58,20 +156,14 @@ impl LostConnections {
         at: Duration,
         established: usize,
         count: impl FnOnce(&str) -> Option<Counted>,
-    ) -> Option<usize> {
+    ) -> Option<Lost> {
         let fewer = established < self.established;
         self.established = established;
-        if !fewer && self.looks == 0 {
+        if !fewer && self.looks.number == 0 {
             return None;
         }
         let lost = count(self.counters).map_or(0, |counted| counted.envoy.saturating_sub(counted.kernel));
-        self.looks = if lost > 0 { self.looks.saturating_add(1) } else { 0 };
-        let rests = self.reported_at.is_some_and(|before| at.saturating_sub(before) < PAUSE);
-        if self.looks < LOOKS || rests {
-            return None;
-        }
-        (self.looks, self.reported_at) = (0, Some(at));
-        Some(lost)
+        self.looks.add(at, lost).map(Lost::Unused)
     }
 }
 
@@ -89,7 +181,7 @@ mod tests {
     use super::*;
 
     fn connections() -> LostConnections {
-        LostConnections { counters: "", established: 0, looks: 0, reported_at: None }
+        LostConnections { counters: "", established: 0, looks: Looks::default() }
     }
 
     fn seconds(number: u64) -> Duration {
@@ -104,11 +196,11 @@ mod tests {
         assert_eq!(lost.add(seconds(0), 50, silent), None);
         assert_eq!(lost.add(seconds(1), 51, silent), None);
         assert_eq!(lost.add(seconds(2), 3, counted(50, 3)), None, "Envoy may notice");
-        assert_eq!(lost.add(seconds(3), 3, counted(40, 3)), Some(37));
+        assert_eq!(lost.add(seconds(3), 3, counted(40, 3)), Some(Lost::Unused(37)));
         assert_eq!(lost.add(seconds(4), 3, silent), None, "they are reported");
         assert_eq!(lost.add(seconds(5), 2, counted(40, 2)), None);
         assert_eq!(lost.add(seconds(6), 2, counted(40, 2)), None, "Envoy closes them");
-        assert_eq!(lost.add(seconds(14), 2, counted(40, 2)), Some(38));
+        assert_eq!(lost.add(seconds(14), 2, counted(40, 2)), Some(Lost::Unused(38)));
     }
 
     #[test]
@@ -123,6 +215,35 @@ mod tests {
         assert_eq!(lost.add(seconds(9), 3, counted(50, 3)), None);
         assert_eq!(lost.add(seconds(10), 3, counted(3, 3)), None, "Envoy noticed");
         assert_eq!(lost.add(seconds(11), 2, |_| None), None, "Envoy does not respond");
+    }
+
+    #[test]
+    fn connections_without_a_path_are_reported_once_the_ground_responds_on_another() {
+        let mut lost = LostPaths::default();
+        let silent = || panic!("no path ended, so nothing is counted");
+        assert_eq!(lost.add(seconds(0), 4, silent), None);
+        assert_eq!(lost.add(seconds(1), 5, silent), None);
+        assert_eq!(lost.add(seconds(2), 3, || Some(0)), None, "a link is away, and each connection has another path");
+        assert_eq!(lost.add(seconds(3), 3, silent), None);
+        for second in 4..9 {
+            assert_eq!(lost.add(seconds(second), 0, || Some(3)), None, "the last link is away");
+        }
+        assert_eq!(lost.add(seconds(9), 1, || Some(3)), None, "paths may follow");
+        assert_eq!(lost.add(seconds(10), 2, || Some(2)), Some(Lost::Pathless(2)));
+        for second in 11..40 {
+            assert_eq!(lost.add(seconds(second), 2, || Some(2)), None, "clients wait on them");
+        }
+        assert_eq!(lost.add(seconds(40), 2, || Some(3)), None);
+        assert_eq!(lost.add(seconds(41), 2, || Some(3)), Some(Lost::Pathless(1)));
+        assert_eq!(lost.add(seconds(42), 2, || Some(0)), None);
+        assert_eq!(lost.add(seconds(43), 2, silent), None);
+    }
+
+    #[test]
+    fn the_pipe_is_replaced_only_where_it_may_be_lost() {
+        let before = Emptied { warm: 2, pipe: 1 };
+        assert_eq!(Lost::Unused(9).emptied_after(before), Emptied { warm: 3, pipe: 1 });
+        assert_eq!(Lost::Pathless(1).emptied_after(before), Emptied { warm: 3, pipe: 2 });
     }
 
     #[test]

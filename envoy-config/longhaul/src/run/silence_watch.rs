@@ -16,7 +16,7 @@ use longhaul_observe::report::Silence;
 
 use super::events::Event;
 use super::log::Level;
-use super::lost_connections::{Counted, LostConnections, in_envoy};
+use super::lost_connections::{Counted, LostConnections, LostPaths, in_envoy};
 use super::probe::stats;
 use super::publisher::now;
 use super::say;
@@ -68,7 +68,7 @@ pub(super) fn watch(settings: &Settings, admin: Endpoint, events: Sender<Event>)
     Watch::start("silence", move |changes| {
         loop {
             let next = match PairEnd::of(&settings) {
-                Some(end) => listen(&end, LostConnections::of(&settings), &admin, &events, &changes),
+                Some(end) => listen(&end, Watched::of(&settings), &admin, &events, &changes),
                 None => changes.recv().ok(),
             };
             let Some(next) = next else { break };
@@ -77,10 +77,34 @@ pub(super) fn watch(settings: &Settings, admin: Endpoint, events: Sender<Event>)
     })
 }
 
+/// The connections that Envoy may have lost without its knowledge.
+struct Watched {
+    /// Unused ones for clients' bytes.
+    pool: Option<LostConnections>,
+    /// Those of Multipath TCP.
+    paths: Option<LostPaths>,
+}
+
+impl Watched {
+    fn of(settings: &Settings) -> Self {
+        Self { pool: LostConnections::of(settings), paths: LostPaths::of(settings) }
+    }
+
+    /// Goes on with the present counts of what `next` watches, too.
+    fn follow(&mut self, next: Self) {
+        if next.pool.is_some() != self.pool.is_some() {
+            self.pool = next.pool;
+        }
+        if next.paths.is_some() != self.paths.is_some() {
+            self.paths = next.paths;
+        }
+    }
+}
+
 /// Listens until the settings change in what matters here, and returns them. None: the run ends.
 fn listen(
     end: &PairEnd,
-    mut pool: Option<LostConnections>,
+    mut watched: Watched,
     admin: &Endpoint,
     events: &Sender<Event>,
     changes: &Receiver<Settings>,
@@ -101,7 +125,12 @@ fn listen(
                 let count = |counters: &str| {
                     Some(Counted { envoy: in_envoy(admin, counters)?, kernel: end.opened(kernel.as_ref()?).ok()? })
                 };
-                if let Some(lost) = pool.as_mut().and_then(|pool| pool.add(at, established, count)) {
+                let paths = || end.without_paths(kernel.as_ref()?).ok();
+                let gone = [
+                    watched.pool.as_mut().and_then(|pool| pool.add(at, established, count)),
+                    watched.paths.as_mut().and_then(|watch| watch.add(at, established, paths)),
+                ];
+                for lost in gone.into_iter().flatten() {
                     events.send(Event::Lost(lost)).ok()?;
                 }
                 let silent = end.hears().then(|| listening.add(at, &connections, || checks(admin))).flatten();
@@ -134,10 +163,7 @@ fn listen(
         }
         match changes.recv_timeout(PAUSE) {
             Ok(next) if PairEnd::of(&next).as_ref() == Some(end) => {
-                let watched = LostConnections::of(&next);
-                if watched.is_some() != pool.is_some() {
-                    pool = watched;
-                }
+                watched.follow(Watched::of(&next));
             }
             Ok(next) => {
                 events.send(Event::Silence(None)).ok()?;

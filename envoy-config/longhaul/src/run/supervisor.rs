@@ -12,7 +12,7 @@ use longhaul_observe::compare::Compared;
 use longhaul_observe::measure::{Noticed, PairEnd, Silent};
 use longhaul_observe::report::{self, DnsReport, PairReport, ProblemRecord, Refusal, RunReport, SetUp, process_start};
 use longhaul_observe::why::{CostReport, Measured};
-use longhaul_render::{NearSockets, ProgramSockets, Weighing};
+use longhaul_render::{Emptied, NearSockets, ProgramSockets, Weighing};
 
 use super::acceptance::{Acceptance, Deaths};
 use super::access_log::{Destination, Rotation};
@@ -36,6 +36,7 @@ use super::link_watch;
 use super::links_in_use;
 use super::locate::{self, Located, Overridden, locate};
 use super::log::{Dialect, Form, Heard, Level};
+use super::lost_connections::Lost;
 use super::metrics_page::MetricsServer;
 use super::notices::Notices;
 use super::notify::ServiceManager;
@@ -111,7 +112,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         renewals: Some(state.rendered.join(RENEWALS)),
         access_log: Destination::usable(&loaded.settings.log, options.access_log.as_ref(), &state.path),
         weighing: Weighing::default(),
-        emptied: 0,
+        emptied: Emptied::default(),
         marks_pages: true,
     };
     machine.access_log.report(None);
@@ -149,7 +150,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         watches: Vec::new(),
         dns_state: DnsReport::default(),
         link_state: Noticed::default(),
-        lost: 0,
+        lost: None,
         other_end: PairReport::default(),
         notices: None,
         problems: Vec::new(),
@@ -244,8 +245,8 @@ pub(super) struct Run {
     pub(super) watches: Vec<Watch>,
     pub(super) dns_state: DnsReport,
     pub(super) link_state: Noticed,
-    /// The connections of Envoy's pool over the link that are gone. 0 once Envoy opens others.
-    lost: usize,
+    /// The connections over the link that Envoy has and that are gone. None once Envoy opens others.
+    lost: Option<Lost>,
     /// The other end of the pair, without the reason of failed handshakes.
     other_end: PairReport,
     /// None until both children serve.
@@ -365,26 +366,24 @@ impl Run {
         }
     }
 
-    /// Makes Envoy open other connections for clients where some are gone without its knowledge. Those in use stay. Files that a
-    /// change owes come first.
-    fn tend_pool(&mut self) {
-        if self.lost == 0 || self.owed.is_any() {
-            return;
-        }
-        let emptied = self.machine.emptied.saturating_add(1);
-        match self.generation.with_emptied_pool(emptied) {
+    /// Makes Envoy open other connections over the link where some are gone without its knowledge. Those in use stay. Files
+    /// that a change owes come first.
+    fn tend_pools(&mut self) {
+        let Some(lost) = self.lost.filter(|_| !self.owed.is_any()) else { return };
+        let emptied = lost.emptied_after(self.machine.emptied);
+        match self.generation.with_emptied_pools(emptied) {
             Ok(tree) if write_tree(&self.machine.root, &tree).is_ok() => {
                 self.generation.tree = tree;
                 self.machine.emptied = emptied;
                 self.holders.fill_new_pool();
-                say(Level::Info, &format!("{} unused connections to the ground are gone; opening others", self.lost));
-                self.lost = 0;
+                say(Level::Info, &lost.to_string());
+                self.lost = None;
             }
             // Without room on the disk, the next round tries again.
             Ok(_) => {}
             Err(error) => {
                 say(Level::Error, &format!("lost connections to the ground are not replaced: {error}"));
-                self.lost = 0;
+                self.lost = None;
             }
         }
     }
@@ -546,7 +545,7 @@ impl Serving for Run {
                 Event::Carried { link, percent } => drop(self.clients.carried.insert(link, percent)),
                 Event::Silence(silence) => self.other_end.silence = silence,
                 Event::Unconnected(state) => self.other_end.unconnected = state,
-                Event::Lost(number) => self.lost = number,
+                Event::Lost(lost) => self.lost = self.lost.max(Some(lost)),
                 Event::Vanishing(bytes) => self.other_end.vanishing = bytes,
                 Event::GroundReports(report) => self.other_end.ground = report,
                 Event::Problems(problems) => self.problems = problems,
@@ -584,7 +583,7 @@ impl Serving for Run {
         self.tend_side_programs();
         self.challenges.tend(&self.generation.settings, self.machine.near);
         self.tend_weights();
-        self.tend_pool();
+        self.tend_pools();
         self.tend_link();
         // A handshake over a silent link fails, too, and says nothing.
         let link_is_silent = self.other_end.silence.is_some_and(|silence| silence.kind != Silent::Program);

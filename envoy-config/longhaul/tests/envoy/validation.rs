@@ -8,7 +8,7 @@ use std::fs;
 use std::process::Command;
 
 use longhaul_config::AccessLog;
-use longhaul_render::{Artifacts, RenderedTree};
+use longhaul_render::{Artifacts, Emptied, RenderedTree};
 
 use crate::support::config::{Config, render_yaml};
 use crate::support::envoy::{Envoy, binary, write};
@@ -141,6 +141,8 @@ const PAIRS: &[(&str, &str)] = &[
     ("remote over a tunnel", "peer: '198.51.100.40:8443'"),
     ("remote over a tunnel", "peer: 'ground.test:8443', transport: h3"),
     ("ground over a tunnel", "peer: [ship.test], transport: h3"),
+    ("remote with emptied pools", "peer: '198.51.100.40:8443'"),
+    ("remote on LTE with emptied pools", "peer: '198.51.100.40:8443'"),
     ("remote with shares", "peer: '198.51.100.40:8443'"),
     ("remote with other ports", "peer: '198.51.100.40:8443'"),
     ("remote with other ports by tproxy", "peer: 'ground.test:8443', transport: h3, when_down: direct"),
@@ -171,6 +173,8 @@ fn both_ends_of_a_pair_are_valid() {
             _ => "",
         };
         let links = [
+            (" on LTE with emptied pools", LTE),
+            (" with emptied pools", SATELLITE),
             (" on LTE", LTE),
             (" over a tunnel", TUNNEL),
             (" with shares", SHARED),
@@ -197,7 +201,15 @@ fn both_ends_of_a_pair_are_valid() {
         if end.contains("without a log") {
             artifacts.access_log = AccessLog::Off;
         }
+        let emptied = end.contains("emptied pools");
+        if emptied {
+            artifacts.emptied = Emptied { warm: 1, pipe: 2 };
+        }
         let tree = render_yaml(&yaml, config.folder.path(), &artifacts);
+        let clusters = tree.get("cds.yaml").unwrap_or_default();
+        for mark in ["emptied: 1 }", "emptied: 2 }"] {
+            assert_eq!(clusters.matches(mark).count(), usize::from(emptied), "{end}: {mark}");
+        }
         write(&tree, &artifacts.root).expect("the tree is written");
         let file = artifacts.root.join("all.yaml");
         fs::write(&file, all_in_one(&tree)).expect("written");

@@ -3,7 +3,9 @@
 use std::io;
 use std::net::SocketAddr;
 
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use netlink_packet_core::{
+    NLM_F_DUMP, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
 use netlink_packet_sock_diag::SockDiagMessage;
 use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP, TCP_ESTABLISHED};
 use netlink_packet_sock_diag::inet::nlas::{Nla, TcpInfo};
@@ -11,7 +13,7 @@ use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, 
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 use netlink_sys::{Socket, SocketAddr as NetlinkAddr};
 
-use super::multipath;
+use super::multipath::{self, Paths};
 
 /// The largest part of a dump that the kernel sends is half of this.
 const BUFFER: usize = 1 << 16;
@@ -182,6 +184,21 @@ impl Kernel {
         Ok(count)
     }
 
+    /// Returns the connections of Multipath TCP to this port, with the number of their paths. Empty if the kernel has none.
+    ///
+    /// # Errors
+    /// The kernel refuses the request.
+    pub(super) fn paths_to(&self, port: u16) -> io::Result<Vec<Paths>> {
+        let mut found = Vec::new();
+        for (family, any) in FAMILIES {
+            let ports = SocketId { destination_port: port, ..any() };
+            let asked = request(family, multipath::DIAGNOSED, ports, StateFlags::ESTABLISHED);
+            self.0.send(&multipath::of_its_protocol(asked), 0)?;
+            while self.take_part(&mut |paths: Paths| found.push(paths))? {}
+        }
+        Ok(found)
+    }
+
     /// Returns the connections between these ports, of which 0 is any.
     fn dump(&self, source_port: u16, destination_port: u16, states: &StateFlags) -> io::Result<Vec<Connection>> {
         let mut connections = Vec::new();
@@ -197,26 +214,30 @@ impl Kernel {
         states: &StateFlags,
         mut take: impl FnMut(&InetResponse),
     ) -> io::Result<()> {
-        for (family, any) in [(AF_INET, SocketId::new_v4()), (AF_INET6, SocketId::new_v6())] {
-            let ports = SocketId { source_port, destination_port, ..any };
-            self.0.send(&request(family, ports, states.clone()), 0)?;
-            while self.take_part(&mut take)? {}
+        for (family, any) in FAMILIES {
+            let ports = SocketId { source_port, destination_port, ..any() };
+            self.0.send(&request(family, IPPROTO_TCP, ports, states.clone()), 0)?;
+            while self.take_part(&mut |message| {
+                if let SockDiagMessage::InetResponse(response) = message {
+                    take(&response);
+                }
+            })? {}
         }
         Ok(())
     }
 
     /// Reads one part of a dump. Returns false after the last one.
-    fn take_part(&self, take: &mut impl FnMut(&InetResponse)) -> io::Result<bool> {
+    fn take_part<M: NetlinkDeserializable>(&self, take: &mut impl FnMut(M)) -> io::Result<bool> {
         let mut buffer = vec![0; BUFFER];
         let length = self.0.recv(&mut buffer.as_mut_slice(), 0)?;
         let mut rest = buffer.get(..length).unwrap_or_default();
         while !rest.is_empty() {
-            let message = NetlinkMessage::<SockDiagMessage>::deserialize(rest)
+            let message = NetlinkMessage::<M>::deserialize(rest)
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
             match message.payload {
                 NetlinkPayload::Done(_) => return Ok(false),
                 NetlinkPayload::Error(error) => return Err(error.to_io()),
-                NetlinkPayload::InnerMessage(SockDiagMessage::InetResponse(response)) => take(&response),
+                NetlinkPayload::InnerMessage(message) => take(message),
                 _ => {}
             }
             // Each message begins at a multiple of four bytes.
@@ -227,10 +248,13 @@ impl Kernel {
     }
 }
 
-fn request(family: u8, socket_id: SocketId, states: StateFlags) -> Vec<u8> {
+/// The families of addresses, each with the identity that every socket matches.
+const FAMILIES: [(u8, fn() -> SocketId); 2] = [(AF_INET, SocketId::new_v4), (AF_INET6, SocketId::new_v6)];
+
+fn request(family: u8, protocol: u8, socket_id: SocketId, states: StateFlags) -> Vec<u8> {
     let mut header = NetlinkHeader::default();
     header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-    let request = InetRequest { family, protocol: IPPROTO_TCP, extensions: ExtensionFlags::INFO, states, socket_id };
+    let request = InetRequest { family, protocol, extensions: ExtensionFlags::INFO, states, socket_id };
     let mut message = NetlinkMessage::new(header, SockDiagMessage::InetRequest(request).into());
     message.finalize();
     let mut bytes = vec![0; message.buffer_len()];

@@ -1,7 +1,13 @@
 //! Tells Multipath TCP (RFC 8684) from TCP in the kernel's attributes of a socket: `INET_DIAG_ULP_INFO` of
 //! `linux/inet_diag.h`, and in it the flags of `linux/mptcp.h`. The kernel shows them to those with `CAP_NET_ADMIN`.
+//! It counts the paths of a connection of Multipath TCP for everybody (`mptcp_info` in `linux/mptcp.h`).
 
-use netlink_packet_core::{Nla as Attribute, NlasIterator};
+use std::net::SocketAddr;
+
+use netlink_packet_core::{
+    DecodeError, Emitable, NetlinkDeserializable, NetlinkHeader, Nla as Attribute, NlasIterator, Parseable,
+};
+use netlink_packet_sock_diag::inet::InetResponseHeader;
 use netlink_packet_sock_diag::inet::nlas::Nla;
 
 /// The attribute of the protocol above TCP.
@@ -12,6 +18,49 @@ const MULTIPATH: u16 = 3;
 const FLAGS: u16 = 8;
 /// The other end has agreed: with the first path of a connection, or with a further one.
 const AGREED: u32 = 1 | 1 << 2;
+
+/// The protocol in a request for sockets of one whose number is above 255: `IPPROTO_RAW`.
+pub(super) const DIAGNOSED: u8 = 255;
+/// The attribute with that number: `INET_DIAG_REQ_PROTOCOL`.
+const PROTOCOL: u16 = 3;
+/// `IPPROTO_MPTCP`.
+const MPTCP: u32 = 262;
+/// The attribute of a response with `mptcp_info`: `INET_DIAG_INFO`.
+const INFO: u16 = 2;
+/// The place of `mptcpi_subflows_total` in it (Linux 6.10).
+const PATHS_AT: usize = 80;
+
+/// Turns a request for sockets of [`DIAGNOSED`] into one for those of Multipath TCP.
+pub(super) fn of_its_protocol(mut request: Vec<u8>) -> Vec<u8> {
+    request.extend([8, PROTOCOL].map(u16::to_ne_bytes).concat());
+    request.extend(MPTCP.to_ne_bytes());
+    let length = u32::try_from(request.len()).unwrap_or(u32::MAX).to_ne_bytes();
+    request.iter_mut().zip(length).for_each(|(byte, new)| *byte = new);
+    request
+}
+
+/// The paths of a connection of Multipath TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Paths {
+    /// The other end.
+    pub(super) other: SocketAddr,
+    /// Their number, also of those that are being opened. None: an older kernel does not tell.
+    pub(super) number: Option<u8>,
+}
+
+impl NetlinkDeserializable for Paths {
+    type Error = DecodeError;
+
+    fn deserialize(_: &NetlinkHeader, payload: &[u8]) -> Result<Self, DecodeError> {
+        let header = InetResponseHeader::parse(payload)?;
+        let attributes = payload.get(header.buffer_len()..).unwrap_or_default();
+        let other = &header.socket_id;
+        Ok(Self {
+            other: SocketAddr::new(other.destination_address.to_canonical(), other.destination_port),
+            number: part(attributes, INFO).and_then(|info| info.get(PATHS_AT).copied()),
+        })
+    }
+}
 
 /// Returns true if both ends carry a socket's bytes by Multipath TCP. A socket that has fallen back to TCP has the
 /// attribute, and no agreement.
@@ -56,6 +105,30 @@ mod tests {
         let parts = [attribute(1, &7_u32.to_ne_bytes()), attribute(FLAGS, &flags.to_ne_bytes())].concat();
         let upper = [attribute(1, b"mptcp\0"), attribute(MULTIPATH | NESTED, &parts)].concat();
         vec![Nla::Other(DefaultNla::new(UPPER, upper))]
+    }
+
+    #[test]
+    fn a_request_names_the_protocol_and_a_response_has_the_paths() {
+        let asked = of_its_protocol(vec![72, 0, 0, 0, 20, 0]);
+        assert_eq!(asked, [14, 0, 0, 0, 20, 0, 8, 0, 3, 0, 6, 1, 0, 0], "little endian");
+        let response = |info: &[u8]| {
+            let mut header = vec![0; 72];
+            // IPv4, established, from port 1 to 192.0.2.7 at port 8443.
+            header.splice(..8, [2, 1, 0, 0, 0, 1, 0x20, 0xfb]);
+            header.splice(24..28, [192, 0, 2, 7]);
+            [header, attribute(8, &[0]), attribute(INFO, info)].concat()
+        };
+        let read = |bytes: &[u8]| Paths::deserialize(&NetlinkHeader::default(), bytes).unwrap();
+        let mut info = [9; 96];
+        for number in [0, 2] {
+            info[PATHS_AT] = number;
+            assert_eq!(
+                read(&response(&info)),
+                Paths { other: "192.0.2.7:8443".parse().unwrap(), number: Some(number) }
+            );
+        }
+        assert_eq!(read(&response(&info[..80])).number, None, "an older kernel");
+        assert!(Paths::deserialize(&NetlinkHeader::default(), &[2, 1]).is_err());
     }
 
     #[test]

@@ -67,6 +67,24 @@ impl PairEnd {
         Ok(number)
     }
 
+    /// Returns the number of a remote's connections of Multipath TCP that have no path left. The kernel keeps them for
+    /// `net.mptcp.close_timeout`, because a path may come back, and tells their program nothing. While their first path is
+    /// still being closed, it counts a path that has gone (Linux 6.18). So paths are counted apart, too.
+    ///
+    /// # Errors
+    /// The kernel refuses the request.
+    pub fn without_paths(&self, kernel: &Kernel) -> io::Result<usize> {
+        let PairConnections::To { watched, ports } = &self.connections else { return Ok(0) };
+        let (mut all, mut without) = (0_usize, 0);
+        for port in ports {
+            for one in kernel.paths_to(*port)?.iter().filter(|one| watched.leads_to(one.other)) {
+                all += 1;
+                without += usize::from(one.number == Some(0));
+            }
+        }
+        Ok(without.max(all.saturating_sub(self.opened(kernel)?)))
+    }
+
     /// Returns true if one of its connections is established. Envoy's counters have those that it only tries, too.
     pub fn is_connected(connections: &[Connection]) -> bool {
         connections.iter().any(|one| one.is_open)

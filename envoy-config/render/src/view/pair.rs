@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::Socket;
 use super::tls::Certificate;
 use super::transport::envoy as envoy_duration;
-use crate::Artifacts;
 use crate::corefile::CorefileContext;
 use crate::marks::Mark;
+use crate::{Artifacts, Emptied};
 
 /// The ALPN of connections that each carry the bytes of one client. The bytes are TLS, routed by server name, or DNS
 /// over TCP. The remote puts nothing else on these connections.
@@ -56,8 +56,8 @@ struct RemoteEnd {
     pool: bool,
     /// The places in the rotation of each worker, if that is a stream of the pipe. None: a connection.
     rotation: Option<u32>,
-    /// How often the pool was emptied.
-    emptied: u32,
+    /// How often each pool was emptied.
+    emptied: Emptied,
     /// The connections of Envoy's pool for each one in use.
     preconnect_ratio: u64,
     /// The clusters of clients' requests and of their bytes.

@@ -8,7 +8,7 @@ use longhaul_config::AccessLog;
 use longhaul_config::load_text;
 use longhaul_derive::{HostFacts, derive};
 use longhaul_render::{
-    Artifacts, NativeModule, NearSockets, ProgramSockets, RenderedTree, WasmModule, Weighing, render,
+    Artifacts, Emptied, NativeModule, NearSockets, ProgramSockets, RenderedTree, WasmModule, Weighing, render,
 };
 use sha2::{Digest, Sha256};
 
@@ -130,7 +130,7 @@ impl Config {
             renewals: None,
             access_log: AccessLog::File(self.path("access.log")),
             weighing: Weighing::default(),
-            emptied: 0,
+            emptied: Emptied::default(),
             marks_pages: true,
         }
     }
