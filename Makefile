@@ -315,7 +315,7 @@ run-go-tests:
 .PHONY: test-fuzz
 test-fuzz: toolchain test-start ## replays the inputs of the fuzz targets, and fuzzes the DNS plugin for a few seconds
 	for fuzz in $(FUZZ_CRATES); do cargo test --quiet --locked --lib --target-dir target --manifest-path $$fuzz/Cargo.toml || exit 1; done
-	coredns-plugin/fuzz.sh 10s
+	coredns-plugin/fuzz.sh 4s
 
 .PHONY: test-e2e
 test-e2e: build $(TEST_TOOLS) test-start
