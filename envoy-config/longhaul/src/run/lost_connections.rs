@@ -24,19 +24,26 @@ const LOOKS: u32 = 2;
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// The connections that are gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lost {
     /// So many unused ones for clients' bytes.
     Unused(usize),
-    /// So many of Multipath TCP that have no path. The pipe may be one of them.
-    Pathless(usize),
+    /// Ones of Multipath TCP that have no path. The pipe may be one of them.
+    Pathless {
+        number: usize,
+        /// True if streams of the pipe carry clients' bytes, so that unused ones are gone with it.
+        with_streams: bool,
+    },
 }
 
 impl Lost {
     /// Returns the number of times that each pool is emptied, with this time.
     pub(super) fn emptied_after(self, before: Emptied) -> Emptied {
-        let pipe = u32::from(matches!(self, Self::Pathless(_)));
-        Emptied { warm: before.warm.saturating_add(1), pipe: before.pipe.saturating_add(pipe) }
+        let (warm, pipe) = match self {
+            Self::Unused(_) => (true, false),
+            Self::Pathless { with_streams, .. } => (with_streams, true),
+        };
+        Emptied { warm: before.warm.saturating_add(u32::from(warm)), pipe: before.pipe.saturating_add(u32::from(pipe)) }
     }
 }
 
@@ -44,7 +51,7 @@ impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unused(number) => write!(f, "{number} unused connections to the ground are gone; opening others"),
-            Self::Pathless(number) => write!(
+            Self::Pathless { number, .. } => write!(
                 f,
                 "{number} connections to the ground lost all their paths while it responds on others; opening new ones"
             ),
@@ -82,14 +89,16 @@ pub(super) struct LostPaths {
     suspects: bool,
     /// The connections without a path that were reported and are not closed yet, because clients wait on them.
     known: usize,
+    with_streams: bool,
     looks: Looks,
 }
 
 impl LostPaths {
     /// Returns the watch for a box. None: it opens no connections of Multipath TCP.
     pub(super) fn of(settings: &Settings) -> Option<Self> {
-        let multipath = derive(settings, &HostFacts::unknown()).multipath;
-        matches!(multipath, MultipathUse::Opens(_)).then(Self::default)
+        let derived = derive(settings, &HostFacts::unknown());
+        let with_streams = derived.warm.is_some_and(|warm| warm.carrier == Carrier::Streams);
+        matches!(derived.multipath, MultipathUse::Opens(_)).then(|| Self { with_streams, ..Self::default() })
     }
 
     /// Takes a reading with so many established paths. Returns the number of connections without one when it is time to
@@ -110,9 +119,9 @@ impl LostPaths {
         self.suspects = lost > 0;
         self.known = self.known.min(lost);
         let found = if established > 0 { lost.saturating_sub(self.known) } else { 0 };
-        let reported = self.looks.add(at, found)?;
+        let number = self.looks.add(at, found)?;
         self.known = lost;
-        Some(Lost::Pathless(reported))
+        Some(Lost::Pathless { number, with_streams: self.with_streams })
     }
 }
 
@@ -219,6 +228,7 @@ mod tests {
 
     #[test]
     fn connections_without_a_path_are_reported_once_the_ground_responds_on_another() {
+        let pathless = |number| Lost::Pathless { number, with_streams: false };
         let mut lost = LostPaths::default();
         let silent = || panic!("no path ended, so nothing is counted");
         assert_eq!(lost.add(seconds(0), 4, silent), None);
@@ -229,21 +239,23 @@ mod tests {
             assert_eq!(lost.add(seconds(second), 0, || Some(3)), None, "the last link is away");
         }
         assert_eq!(lost.add(seconds(9), 1, || Some(3)), None, "paths may follow");
-        assert_eq!(lost.add(seconds(10), 2, || Some(2)), Some(Lost::Pathless(2)));
+        assert_eq!(lost.add(seconds(10), 2, || Some(2)), Some(pathless(2)));
         for second in 11..40 {
             assert_eq!(lost.add(seconds(second), 2, || Some(2)), None, "clients wait on them");
         }
         assert_eq!(lost.add(seconds(40), 2, || Some(3)), None);
-        assert_eq!(lost.add(seconds(41), 2, || Some(3)), Some(Lost::Pathless(1)));
+        assert_eq!(lost.add(seconds(41), 2, || Some(3)), Some(pathless(1)));
         assert_eq!(lost.add(seconds(42), 2, || Some(0)), None);
         assert_eq!(lost.add(seconds(43), 2, silent), None);
     }
 
     #[test]
-    fn the_pipe_is_replaced_only_where_it_may_be_lost() {
+    fn only_pools_with_lost_connections_are_emptied() {
         let before = Emptied { warm: 2, pipe: 1 };
-        assert_eq!(Lost::Unused(9).emptied_after(before), Emptied { warm: 3, pipe: 1 });
-        assert_eq!(Lost::Pathless(1).emptied_after(before), Emptied { warm: 3, pipe: 2 });
+        let after = |lost: Lost| lost.emptied_after(before);
+        assert_eq!(after(Lost::Unused(9)), Emptied { warm: 3, pipe: 1 });
+        assert_eq!(after(Lost::Pathless { number: 1, with_streams: false }), Emptied { warm: 2, pipe: 2 });
+        assert_eq!(after(Lost::Pathless { number: 1, with_streams: true }), Emptied { warm: 3, pipe: 2 });
     }
 
     #[test]

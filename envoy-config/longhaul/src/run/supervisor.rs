@@ -1,6 +1,7 @@
 //! The run itself: serves, applies changes, and restarts dead children. `start` and `stop` hold its beginning and end.
 
 use std::io;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -150,7 +151,7 @@ pub(crate) fn run(options: &Options, loaded: Loaded) -> Result<(), RunError> {
         watches: Vec::new(),
         dns_state: DnsReport::default(),
         link_state: Noticed::default(),
-        lost: None,
+        lost: Vec::new(),
         other_end: PairReport::default(),
         notices: None,
         problems: Vec::new(),
@@ -245,8 +246,8 @@ pub(super) struct Run {
     pub(super) watches: Vec<Watch>,
     pub(super) dns_state: DnsReport,
     pub(super) link_state: Noticed,
-    /// The connections over the link that Envoy has and that are gone. None once Envoy opens others.
-    lost: Option<Lost>,
+    /// The connections over the link that Envoy has and that are gone. Empty once Envoy opens others.
+    lost: Vec<Lost>,
     /// The other end of the pair, without the reason of failed handshakes.
     other_end: PairReport,
     /// None until both children serve.
@@ -369,23 +370,35 @@ impl Run {
     /// Makes Envoy open other connections over the link where some are gone without its knowledge. Those in use stay. Files
     /// that a change owes come first.
     fn tend_pools(&mut self) {
-        let Some(lost) = self.lost.filter(|_| !self.owed.is_any()) else { return };
-        let emptied = lost.emptied_after(self.machine.emptied);
+        if self.lost.is_empty() || self.owed.is_any() {
+            return;
+        }
+        let before = self.machine.emptied;
+        let emptied = self.lost.iter().fold(before, |pools, lost| lost.emptied_after(pools));
         match self.generation.with_emptied_pools(emptied) {
             Ok(tree) if write_tree(&self.machine.root, &tree).is_ok() => {
                 self.generation.tree = tree;
                 self.machine.emptied = emptied;
-                self.holders.fill_new_pool();
-                say(Level::Info, &lost.to_string());
-                self.lost = None;
+                if emptied.warm != before.warm {
+                    self.holders.fill_new_pool();
+                }
+                for lost in self.lost.drain(..) {
+                    say(Level::Info, &lost.to_string());
+                }
             }
             // Without room on the disk, the next round tries again.
             Ok(_) => {}
             Err(error) => {
                 say(Level::Error, &format!("lost connections to the ground are not replaced: {error}"));
-                self.lost = None;
+                self.lost.clear();
             }
         }
+    }
+
+    /// Notes lost connections. Of each kind, the last report counts.
+    fn lose(&mut self, lost: Lost) {
+        self.lost.retain(|one| mem::discriminant(one) != mem::discriminant(&lost));
+        self.lost.push(lost);
     }
 
     /// As process 1 of a container, reaps orphans when that is due.
@@ -545,7 +558,7 @@ impl Serving for Run {
                 Event::Carried { link, percent } => drop(self.clients.carried.insert(link, percent)),
                 Event::Silence(silence) => self.other_end.silence = silence,
                 Event::Unconnected(state) => self.other_end.unconnected = state,
-                Event::Lost(lost) => self.lost = self.lost.max(Some(lost)),
+                Event::Lost(lost) => self.lose(lost),
                 Event::Vanishing(bytes) => self.other_end.vanishing = bytes,
                 Event::GroundReports(report) => self.other_end.ground = report,
                 Event::Problems(problems) => self.problems = problems,
