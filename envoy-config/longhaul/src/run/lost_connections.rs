@@ -12,7 +12,7 @@ use std::fmt;
 use std::time::Duration;
 
 use longhaul_config::{PipeTransport, Role, Settings};
-use longhaul_derive::{Carrier, HostFacts, MultipathUse, derive};
+use longhaul_derive::{Carrier, Derived, MultipathUse};
 use longhaul_observe::Endpoint;
 use longhaul_render::Emptied;
 
@@ -95,8 +95,7 @@ pub(super) struct LostPaths {
 
 impl LostPaths {
     /// Returns the watch for a box. None: it opens no connections of Multipath TCP.
-    pub(super) fn of(settings: &Settings) -> Option<Self> {
-        let derived = derive(settings, &HostFacts::unknown());
+    pub(super) fn of(derived: &Derived) -> Option<Self> {
         let with_streams = derived.warm.is_some_and(|warm| warm.carrier == Carrier::Streams);
         matches!(derived.multipath, MultipathUse::Opens(_)).then(|| Self { with_streams, ..Self::default() })
     }
@@ -144,9 +143,9 @@ pub(super) struct LostConnections {
 
 impl LostConnections {
     /// Returns the comparison for a box. None: it opens no connections for clients in advance, or they are streams of the pipe.
-    pub(super) fn of(settings: &Settings) -> Option<Self> {
+    pub(super) fn of(settings: &Settings, derived: &Derived) -> Option<Self> {
         let Role::Remote(remote) = &settings.role else { return None };
-        let warm = derive(settings, &HostFacts::unknown()).warm?;
+        let warm = derived.warm?;
         if warm.carrier != Carrier::Connections || warm.number == 0 {
             return None;
         }

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use longhaul_config::Settings;
+use longhaul_derive::{HostFacts, derive};
 use longhaul_observe::Endpoint;
 use longhaul_observe::measure::{BlackHole, Checks, Kernel, Listening, PairEnd, Silent};
 use longhaul_observe::report::Silence;
@@ -87,7 +88,8 @@ struct Watched {
 
 impl Watched {
     fn of(settings: &Settings) -> Self {
-        Self { pool: LostConnections::of(settings), paths: LostPaths::of(settings) }
+        let derived = derive(settings, &HostFacts::unknown());
+        Self { pool: LostConnections::of(settings, &derived), paths: LostPaths::of(&derived) }
     }
 
     /// Goes on with the present counts of what `next` watches, too.

@@ -184,10 +184,10 @@ impl Kernel {
         Ok(count)
     }
 
-    /// Returns the connections of Multipath TCP to this port, with the number of their paths. Empty if the kernel has none.
+    /// Returns the connections of Multipath TCP to this port, with the number of their paths.
     ///
     /// # Errors
-    /// The kernel refuses the request.
+    /// The kernel has no Multipath TCP, or refuses the request.
     pub(super) fn paths_to(&self, port: u16) -> io::Result<Vec<Paths>> {
         let mut found = Vec::new();
         for (family, any) in FAMILIES {

@@ -72,7 +72,7 @@ impl PairEnd {
     /// still being closed, it counts a path that has gone (Linux 6.18). So paths are counted apart, too.
     ///
     /// # Errors
-    /// The kernel refuses the request.
+    /// The kernel has no Multipath TCP, or refuses the request.
     pub fn without_paths(&self, kernel: &Kernel) -> io::Result<usize> {
         let PairConnections::To { watched, ports } = &self.connections else { return Ok(0) };
         let (mut all, mut without) = (0_usize, 0);
