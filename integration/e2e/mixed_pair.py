@@ -18,6 +18,8 @@ import pytest
 from e2e import test_deltas
 from e2e.bed import made_to_order
 from e2e.pair_bed import LAB, LISTED, TODAY, PairBed, standing_pair
+from harness.boxes.grounds import LINK, grounds
+from harness.boxes.pair import FAIR, names_cross, until_names_cross
 from harness.boxes.pep import command
 from harness.host.artifacts import built
 from harness.host.waiting import wait_for
@@ -111,3 +113,15 @@ def test_the_newer_end_says_where_the_time_goes(bed: PairBed, request: pytest.Fi
     measured = wait_for("figures", why, timeout_s=60, interval_s=0.5)["measured"]
     # An older ground tells its remote nothing of the origins behind it.
     assert (measured["connects"] is None) == (newer is bed.pair.remote)
+
+
+def test_no_client_is_named_while_one_of_two_grounds_is_older(folder: Path) -> None:
+    """The older ground would take the name for bytes of the client."""
+    if b"names.pair.invalid" in other().read_bytes():
+        pytest.skip("the other version reads names, too")
+    with grounds(folder, link=LINK | FAIR, second_program=other()) as bed:
+        older = bed.grounds[1]
+        wait_for("the question", lambda: any("names.pair.invalid" in str(one) for one in older.pep.requests()))
+        assert not names_cross(bed.remote)
+        older.kill()
+        until_names_cross(bed.remote)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.boxes.grounds import LINK, REMOTES, SHIP, WWW, GroundsBed, grounds
-from harness.boxes.pair import FAIR
+from harness.boxes.pair import FAIR, until_names_cross
 from harness.host.waiting import wait_for
 from harness.net.authority import issue_as_written
 from harness.origins.unread import Endless, endless, failed, held
@@ -88,6 +88,28 @@ def test_no_get_is_lost_when_a_ground_dies_and_its_clients_return_when_it_is_bac
         return first.served("back") > 0
 
     wait_for("the first ground in use", is_back, timeout_s=30, interval_s=0.2)
+
+
+def test_https_follows_when_a_ground_falls_silent_and_when_it_is_back(folder: Path) -> None:
+    """Unused streams would wait for the pipe of the silent ground. Names of clients, which stand in front of their
+    bytes, need the agreement of the other one."""
+    with grounds(folder, link=LINK | FAIR) as bed:
+        first, second = bed.grounds
+        until_names_cross(bed.remote)
+        assert [bed.tls_problem() for _ in range(3)] == [""] * 3
+        wait_for("the log of the first ground", lambda: first.passed_tls() == 3)
+        with first.silent():
+            wait_for("the second ground in use", lambda: "does not respond; requests use" in bed.remote.output())
+            wait_for("other streams", lambda: '"emptied"' in bed.remote.admin("/config_dump"))
+            assert [bed.tls_problem(2) for _ in range(3)] == [""] * 3
+            until_names_cross(bed.remote)
+            assert [bed.tls_problem() for _ in range(20)] == [""] * 20
+            wait_for("the log of the second ground", lambda: second.passed_tls() >= 20)
+        wait_for("the first ground in use", lambda: "responds again; requests use it" in bed.remote.output())
+        before = first.passed_tls()
+        wait_for("https by the first ground", lambda: not bed.tls_problem(1) and first.passed_tls() > before)
+        until_names_cross(bed.remote)
+        assert [bed.tls_problem() for _ in range(20)] == [""] * 20
 
 
 def test_no_get_is_lost_when_a_ground_ends(bed: GroundsBed) -> None:

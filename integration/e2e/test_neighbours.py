@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.boxes.pair import REMOTE_NAME
+from harness.boxes.pair import PIPE_PORT, REMOTE_NAME
 from harness.clients.commands import Curl
 from harness.host.waiting import wait_for
+from harness.lab.line import FAR
 from harness.lab.neighbour_loads import beside, page
 from harness.lab.neighbours import BULK, CLIENTS, OTHER, OTHER_CLIENTS, SERVERS, NeighbourBed, neighbour_bed
 
@@ -110,6 +111,18 @@ def test_all_addresses_of_an_ipv6_subscriber_are_one_client(bed: NeighbourBed) -
     assert tenant("2001:db8::5:6:7:8") == tenant("2001:db8::1") == "2001:db8::"
     assert tenant("2001:db8:0:5:6:7:8:9") != tenant("2001:db8:0:4:6:7:8:9")
     assert tenant("192.0.2.7") == "192.0.2.7"
+
+
+@pytest.mark.long
+def test_clients_of_a_remote_with_a_second_ground_share_the_link_over_https(
+    root_bed: None,  # noqa: ARG001 - order of set-up
+    tmp_path: Path,
+) -> None:
+    """The second one does not respond, so it need not agree to read the names of clients."""
+    peer = [f"{FAR}:{PIPE_PORT}", f"{FAR}:9"]
+    with neighbour_bed(tmp_path, "fair", link=LINK, stated=STATED, peer=peer) as bed:
+        got = bed.shares([8, 1], 12, skip_s=5, tls=True)
+        assert 0.35 * sum(got) < got[0] < 0.65 * sum(got), got
 
 
 @pytest.mark.long

@@ -52,12 +52,11 @@ impl Warm {
 }
 
 impl Carrier {
-    /// Returns the carrier of this remote: the one that [loads pages sooner](Self::sooner) if one ground is the only way.
-    /// Streams end with their pipe, and Envoy would give a client one that leads to a ground that is down. It knows that of
-    /// connections alone.
+    /// Returns the carrier of this remote: the one that [loads pages sooner](Self::sooner) if grounds are the only way. With
+    /// `when_down: direct`, Envoy must know which connections lead to a ground that is down. It does not know that of streams.
+    /// (When requests move to another of several grounds, `longhaul run` replaces unused streams.)
     fn of(remote: &Remote, link: &Link) -> Self {
-        let is_only_way = remote.grounds.len() == 1 && remote.when_down == WhenDown::Error;
-        if is_only_way { Self::sooner(link) } else { Self::Connections }
+        if remote.when_down == WhenDown::Error { Self::sooner(link) } else { Self::Connections }
     }
 
     /// Returns the carrier that loads pages sooner on this link. Connections do where a window takes long to grow, because

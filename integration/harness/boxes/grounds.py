@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import itertools
+import json
 import os
 import signal
 import socket
@@ -24,10 +25,11 @@ from harness.net.authority import Authority, KeyFiles
 from harness.origins.name_server import NameServer
 from harness.origins.program import Origins, Site
 
-from .pair import tls_of_remote
+from .pair import FAIR, tls_of_remote
 from .pep import Pep, write_config
 
 WWW = "www.example.org"
+TLS_WWW = "tls.example.org"
 NAME = "ground.test"
 """The name that has the addresses of all grounds."""
 SHIP = "ship.test"
@@ -128,6 +130,10 @@ class GroundBox:
     config: Path
     pep: Pep
 
+    def passed_tls(self) -> int:
+        """Returns the number of connections that have passed this ground unread."""
+        return sum(TLS_WWW in json.dumps(one) for one in self.pep.requests())
+
     def served(self, mark: str) -> int:
         """Returns the number of requests of this mark that the ground has served so far."""
         return sum(one.get("path", "").startswith(f"/{mark}-") for one in self.pep.requests())
@@ -151,6 +157,18 @@ class GroundBox:
         children = Path(f"/proc/{own}/task/{own}/children").read_text().split()
         return [own, *map(int, children)]
 
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Stops all processes of the ground for as long as the context lasts. No connection ends."""
+        pids = self.pids()
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in reversed(pids):
+                os.kill(pid, signal.SIGCONT)
+
     def kill(self) -> None:
         """Kills the ground and its children at once, as a power cut does."""
         pids = self.pids()
@@ -168,6 +186,7 @@ class GroundsBed:
     folder: Path
     remote: Pep
     http: int
+    tls: int
     grounds: list[GroundBox]
     named: list[str]
     """The addresses that the name of all grounds has."""
@@ -176,6 +195,20 @@ class GroundsBed:
     def load(self, mark: str, threads: int = 8) -> Load:
         """Starts clients."""
         return Load(self.http, mark).start(threads)
+
+    def tls_problem(self, timeout_s: float = 5) -> str:
+        """Sends one GET over TLS through the remote. Returns its problem, or nothing."""
+        trusting = ssl.create_default_context(cafile=str(self.authority.files.cert))
+        try:
+            with (
+                socket.create_connection(("127.0.0.1", self.tls), timeout=timeout_s) as plain,
+                trusting.wrap_socket(plain, server_hostname=TLS_WWW) as client,
+            ):
+                client.sendall(f"GET /page.html HTTP/1.1\r\nHost: {TLS_WWW}\r\n\r\n".encode())
+                head = client.recv(12)
+        except OSError as error:
+            return repr(error)
+        return "" if head == b"HTTP/1.1 200" else repr(head)
 
 
 def _no_cache(program: Path | None) -> dict[str, None]:
@@ -219,39 +252,46 @@ def grounds(
     page: dict[str, Any] | None = None,
     remote_program: Path | None = None,
     ground_program: Path | None = None,
+    second_program: Path | None = None,
     **split: Any,
 ) -> Iterator[GroundsBed]:
     """Runs a remote and `count` grounds. The remote lists their addresses, or only a name that has all of them. The
     grounds accept the names `accepted`, which are in a file. `link` and `page` are the sections of
     that name at both ends. `origin` is the address and the port of another origin, and `hosts` are its names. The
-    programs are the `longhaul` of another version. `split` changes keys of the remote."""
+    programs are the `longhaul` of another version, `second_program` of the second ground alone. `split` changes keys of
+    the remote."""
     for name in ("longhaul", "coredns", "envoy", "origins"):
         built(name)
     both: dict[str, Any] = {"link": link or LINK, **({"page": page} if page else {})}
-    http, pipe, dns, metrics, origin_http, origin_dns, resolver = free_ports(7)
+    http, tls, pipe, dns, metrics, origin_http, origin_https, origin_dns, resolver = free_ports(9)
     addresses = [f"127.0.0.{number + 2}" for number in range(count)]
     authority = Authority(folder)
     ca = authority.files.cert
     site = Site(
         dns=[f"127.0.0.1:{origin_dns}"],
         http_port=origin_http,
-        hosts={WWW: {"address": "127.78.0.1", "special": True, "generate": True}},
+        https_port=origin_https,
+        ca=authority.files.as_dict(),
+        hosts={name: {"address": "127.78.0.1", "special": True, "generate": True} for name in (WWW, TLS_WWW)},
     )
     with ExitStack() as stack:
         stack.enter_context(Origins(site.write(folder / "site.json"), folder))
         named = list(addresses)
         stack.enter_context(NameServer(lambda *_: named, port=resolver))
         boxes = []
-        for address in addresses:
+        programs = [ground_program, second_program or ground_program, *([ground_program] * (count - 2))]
+        for address, program in zip(addresses, programs, strict=False):
             home = folder / address
             home.mkdir()
             identity = authority.issue(f"{address}.{NAME}", address, NAME)
             (home / REMOTES).write_text("".join(f"{name}\n" for name in accepted))
             behind = origin or f"127.78.0.1:{origin_http}"
-            origins = dict.fromkeys((WWW, *hosts), behind)
-            ground = _ground_config(address, pipe, _own_listen(ground_program), identity, ca, origins, both)
+            origins = dict.fromkeys((WWW, *hosts), behind) | {TLS_WWW: f"127.78.0.1:{origin_https}"}
+            ground = _ground_config(address, pipe, _own_listen(program), identity, ca, origins, both)
+            if program:
+                ground["link"] = {key: value for key, value in ground["link"].items() if key not in FAIR}
             config = write_config(home, ground)
-            pep = stack.enter_context(Pep(config, home, program=ground_program))
+            pep = stack.enter_context(Pep(config, home, program=program))
             boxes.append(GroundBox(address, pipe, config, pep))
         home = folder / "remote"
         home.mkdir()
@@ -264,7 +304,7 @@ def grounds(
                 **_no_cache(remote_program),
                 "proxy": {"addresses": ["127.0.0.1"]},
                 "listen": {
-                    "http": f"127.0.0.1:{http}", "tls": "off", "dns": f"127.0.0.1:{dns}",
+                    "http": f"127.0.0.1:{http}", "tls": f"127.0.0.1:{tls}", "dns": f"127.0.0.1:{dns}",
                     "metrics": f"127.0.0.1:{metrics}", "status": "off", **_own_listen(remote_program),
                     "intercept": "none",
                 },
@@ -278,4 +318,4 @@ def grounds(
             wait_for("the pipe", lambda: not get(http, "/first.bin"), timeout_s=60)
         # A remote is ready once its link is up or known to be down.
         assert not (problem := get(http, "/first.bin")), problem
-        yield GroundsBed(folder, remote, http, boxes, named, authority)
+        yield GroundsBed(folder, remote, http, tls, boxes, named, authority)

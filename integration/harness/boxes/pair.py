@@ -125,14 +125,15 @@ class Pair:
         return total
 
 
+def names_cross(remote: Pep) -> bool:
+    """Returns true if a remote names its clients to its ground."""
+    entries = json.loads(remote.admin("/runtime"))["entries"]
+    return entries.get("longhaul.names_clients", {}).get("final_value") == "100"
+
+
 def until_names_cross(remote: Pep) -> None:
     """Waits until a remote and its ground agree that the remote names its clients."""
-
-    def agreed() -> bool:
-        entries = json.loads(remote.admin("/runtime"))["entries"]
-        return entries.get("longhaul.names_clients", {}).get("final_value") == "100"
-
-    wait_for("the agreement about names of clients", agreed, timeout_s=60, interval_s=0.2)
+    wait_for("the agreement about names of clients", lambda: names_cross(remote), timeout_s=60, interval_s=0.2)
 
 
 def identities(folder: Path, ground_host: str) -> tuple[dict[str, str], dict[str, str]]:

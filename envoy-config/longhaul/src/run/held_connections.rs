@@ -16,6 +16,7 @@ use longhaul_derive::{Carrier, Derived, Warm};
 use longhaul_render::NearSockets;
 
 use super::log::Level;
+use super::probe::Passing;
 use super::say;
 
 /// On loopback, Envoy accepts at once or does not run.
@@ -42,6 +43,8 @@ pub(super) struct HeldConnections {
     asked_at: Option<Instant>,
     /// The number of the ground in use, if there are several. None before one responds.
     ground: Option<usize>,
+    /// The addresses of several grounds that pass their health checks.
+    passing: Vec<Passing>,
     ground_asked_at: Option<Instant>,
     /// The number of times that a pipe broke, or that requests moved to another ground.
     broken: u32,
@@ -88,23 +91,29 @@ impl HeldConnections {
         }
     }
 
-    /// Reports a change of the ground in use, if there are several. Connections that hold others open at the former ground
-    /// are dropped and opened again, so that they hold some at the present one. Call it often.
-    pub(super) fn follow_ground(&mut self, settings: &Settings, in_use: impl FnOnce() -> Option<usize>) {
+    /// Reports a change of the ground in use, if there are several, and returns true if there is one. Connections that hold
+    /// others open at the former ground are dropped and opened again, so that they hold some at the present one. Call it
+    /// often.
+    pub(super) fn follow_ground(
+        &mut self,
+        settings: &Settings,
+        passing: impl FnOnce() -> Option<Vec<Passing>>,
+    ) -> bool {
         let grounds = settings.role.grounds();
         let is_due = self.ground_asked_at.is_none_or(|at| at.elapsed() >= ASK_EVERY);
         if grounds.len() < 2 || !is_due {
-            return;
+            return false;
         }
         self.ground_asked_at = Some(Instant::now());
-        let Some(now) = in_use() else { return };
+        self.passing = passing().unwrap_or_default();
+        let Some(now) = self.passing.iter().map(|one| one.ground).min() else { return false };
         let before = self.ground.replace(now).unwrap_or(0);
-        if let Some((level, text)) = moved(grounds, before, now) {
-            say(level, &text);
-            self.warm.held.clear();
-            self.pipe.held.clear();
-            self.broken += 1;
-        }
+        let Some((level, text)) = moved(grounds, before, now) else { return false };
+        say(level, &text);
+        self.warm.held.clear();
+        self.pipe.held.clear();
+        self.broken += 1;
+        true
     }
 
     /// Drops those for clients' bytes and opens them again at once, because the pool that they keep full is a new one.
@@ -116,6 +125,11 @@ impl HeldConnections {
     /// Returns the number of pipes that broke before the present one. None while there is no pipe.
     pub(super) fn pipe(&self) -> Option<u32> {
         (self.linked == Some(true)).then_some(self.broken)
+    }
+
+    /// Returns the addresses of several grounds that pass their health checks.
+    pub(super) fn passing(&self) -> &[Passing] {
+        &self.passing
     }
 
     /// Returns the ground in use, as `split.peer` names it. None at an edge and at a ground.

@@ -34,13 +34,15 @@ pub(super) enum Lost {
         /// True if streams of the pipe carry clients' bytes, so that unused ones are gone with it.
         with_streams: bool,
     },
+    /// Unused streams of the pipe to one of several grounds. Requests use another one now.
+    ToFormerGround,
 }
 
 impl Lost {
     /// Returns the number of times that each pool is emptied, with this time.
     pub(super) fn emptied_after(self, before: Emptied) -> Emptied {
         let (warm, pipe) = match self {
-            Self::Unused(_) => (true, false),
+            Self::Unused(_) | Self::ToFormerGround => (true, false),
             Self::Pathless { with_streams, .. } => (with_streams, true),
         };
         Emptied { warm: before.warm.saturating_add(u32::from(warm)), pipe: before.pipe.saturating_add(u32::from(pipe)) }
@@ -55,6 +57,7 @@ impl fmt::Display for Lost {
                 f,
                 "{number} connections to the ground lost all their paths while it responds on others; opening new ones"
             ),
+            Self::ToFormerGround => f.write_str("unused streams lead to the ground before; opening others"),
         }
     }
 }
@@ -98,6 +101,11 @@ impl LostPaths {
     pub(super) fn of(derived: &Derived) -> Option<Self> {
         let with_streams = derived.warm.is_some_and(|warm| warm.carrier == Carrier::Streams);
         matches!(derived.multipath, MultipathUse::Opens(_)).then(|| Self { with_streams, ..Self::default() })
+    }
+
+    /// Returns true if the counts of one are right for the other.
+    pub(super) fn watches_the_same(&self, other: &Self) -> bool {
+        self.with_streams == other.with_streams
     }
 
     /// Takes a reading with so many established paths. Returns the number of connections without one when it is time to
@@ -154,6 +162,11 @@ impl LostConnections {
             PipeTransport::H2 => r"^cluster\.(pipe|warm)\.upstream_cx_active$",
         };
         Some(Self { counters, established: 0, looks: Looks::default() })
+    }
+
+    /// Returns true if the counts of one are right for the other.
+    pub(super) fn watches_the_same(&self, other: &Self) -> bool {
+        self.counters == other.counters
     }
 
     /// Takes a reading with so many established connections. Returns the number of lost ones when it is time to report them.
@@ -252,6 +265,7 @@ mod tests {
     fn only_pools_with_lost_connections_are_emptied() {
         let before = Emptied { warm: 2, pipe: 1 };
         let after = |lost: Lost| lost.emptied_after(before);
+        assert_eq!(after(Lost::ToFormerGround), after(Lost::Unused(3)));
         assert_eq!(after(Lost::Unused(9)), Emptied { warm: 3, pipe: 1 });
         assert_eq!(after(Lost::Pathless { number: 1, with_streams: false }), Emptied { warm: 2, pipe: 2 });
         assert_eq!(after(Lost::Pathless { number: 1, with_streams: true }), Emptied { warm: 3, pipe: 2 });

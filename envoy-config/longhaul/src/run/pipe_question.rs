@@ -18,14 +18,8 @@ const LONGEST_WAIT: Duration = Duration::from_hours(1);
 /// The time for the response, beside round trips: the link may be full.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The question.
-#[derive(Debug)]
-pub(super) struct Question {
-    /// The path of the request.
-    pub(super) path: String,
-    /// The status by which a ground agrees.
-    pub(super) yes: u16,
-}
+/// Asks a ground, and returns true if it agreed. It takes as long as the link does.
+pub(super) type Asking = Box<dyn FnOnce() -> bool + Send>;
 
 /// The state of the agreement.
 #[derive(Debug, Default)]
@@ -44,25 +38,25 @@ struct Asked {
 }
 
 impl PipeQuestion {
-    /// Asks if that is due. `pipe` is the number of pipes that broke, and None while there is no pipe. `admin` is the
-    /// interface of the Envoy that serves. Returns true if the ground has agreed on this pipe. Call it often.
-    pub(super) fn tend(
-        &mut self,
-        settings: &Settings,
-        pipe: Option<u32>,
-        admin: Option<&Endpoint>,
-        question: impl FnOnce() -> Question,
-    ) -> bool {
+    /// Asks if that is due. `pipe` is the number of pipes that broke, and None while there is no pipe. `asking` is None while
+    /// there is no way to ask. Returns true if the ground has agreed on this pipe. Call it often.
+    pub(super) fn tend(&mut self, pipe: Option<u32>, asking: impl FnOnce() -> Option<Asking>) -> bool {
         self.take_response();
         if let Some(pipe) = pipe
-            && let Some(admin) = admin
             && self.asked.is_none()
             && self.agreed != Some(pipe)
+            && let Some(asking) = asking()
             && self.is_due(pipe)
         {
-            self.asked = ask(settings, admin, pipe, question()).ok();
+            self.asked = ask(pipe, asking).ok();
         }
         pipe.is_some() && self.agreed == pipe
+    }
+
+    /// Returns true if a question has no response yet.
+    #[cfg(test)]
+    pub(super) fn waits(&self) -> bool {
+        self.asked.is_some()
     }
 
     /// Returns true if it is time to ask on this pipe, and plans the next time.
@@ -91,13 +85,24 @@ impl PipeQuestion {
     }
 }
 
+/// Returns the way to ask on the pipe: `path` leads there, and the ground agrees with the status `yes`. `admin` is the interface
+/// of the Envoy that serves.
+pub(super) fn on_the_pipe(settings: &Settings, admin: Option<&Endpoint>, path: &str, yes: u16) -> Option<Asking> {
+    let Endpoint::Unix(admin) = admin? else { return None };
+    let (socket, path, patience) = (Endpoint::Unix(names_socket(admin)), path.to_owned(), patience(settings));
+    Some(Box::new(move || socket.status(&path, patience) == Some(yes)))
+}
+
+/// Returns the time for a response.
+pub(super) fn patience(settings: &Settings) -> Duration {
+    PATIENCE + settings.slowest_link().rtt * 10
+}
+
 /// Asks in a thread of its own, because the response crosses the link.
-fn ask(settings: &Settings, admin: &Endpoint, pipe: u32, question: Question) -> io::Result<Asked> {
+fn ask(pipe: u32, asking: Asking) -> io::Result<Asked> {
     let (sender, response) = mpsc::channel();
-    let Endpoint::Unix(admin) = admin else { return Err(io::ErrorKind::Unsupported.into()) };
-    let (socket, patience) = (Endpoint::Unix(names_socket(admin)), PATIENCE + settings.slowest_link().rtt * 10);
     thread::Builder::new().name("question".to_owned()).spawn(move || {
-        let _ = sender.send(socket.status(&question.path, patience) == Some(question.yes));
+        let _ = sender.send(asking());
     })?;
     Ok(Asked { pipe, response })
 }

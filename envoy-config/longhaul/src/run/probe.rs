@@ -64,10 +64,17 @@ fn is_connected(end: &PairEnd) -> bool {
     connections.map_or(true, |connections| PairEnd::is_connected(&connections))
 }
 
-/// Returns the number of the first ground that passes its health checks, in the order of `split.peer`. None if Envoy
-/// does not report one.
-pub(super) fn ground_in_use(admin: &Endpoint) -> Option<usize> {
-    first_healthy(&admin.page(CLUSTERS).ok()?)
+/// An address of a ground that passes its health checks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Passing {
+    /// The number of the ground, in the order of `split.peer`.
+    pub(super) ground: usize,
+    pub(super) address: SocketAddr,
+}
+
+/// Returns the addresses of the grounds that pass their health checks. None if Envoy does not report them.
+pub(super) fn passing_grounds(admin: &Endpoint) -> Option<Vec<Passing>> {
+    passing(&admin.page(CLUSTERS).ok()?)
 }
 
 /// Returns true if the addresses of the grounds are known, and all of them failed their health checks.
@@ -75,11 +82,18 @@ pub(super) fn no_ground_responds(admin: &Endpoint) -> bool {
     admin.page(CLUSTERS).is_ok_and(|clusters| all_failed(&clusters))
 }
 
-fn first_healthy(clusters: &str) -> Option<usize> {
+fn passing(clusters: &str) -> Option<Vec<Passing>> {
     let hosts = grounds(clusters)?;
-    let healthy = hosts.iter().filter(|host| !has_failed(host));
-    let priorities = healthy.map(|host| host.get("priority").and_then(serde_json::Value::as_u64).unwrap_or(0));
-    priorities.min().and_then(|priority| usize::try_from(priority).ok())
+    Some(hosts.iter().filter(|host| !has_failed(host)).filter_map(place).collect())
+}
+
+/// Envoy's priority of a host is the place of the ground in `split.peer`. It omits one that is zero.
+fn place(host: &serde_json::Value) -> Option<Passing> {
+    let priority = host.get("priority").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    let socket = host.pointer("/address/socket_address")?;
+    let ip: IpAddr = socket.get("address")?.as_str()?.parse().ok()?;
+    let port = u16::try_from(socket.get("port_value")?.as_u64()?).ok()?;
+    Some(Passing { ground: usize::try_from(priority).ok()?, address: SocketAddr::new(ip, port) })
 }
 
 fn all_failed(clusters: &str) -> bool {
@@ -176,24 +190,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ground_in_use_is_the_first_that_passes_its_checks() {
+    fn grounds_that_fail_their_checks_are_left_out() {
         let pipe = |first: &str, second: &str| {
             format!(
                 r#"{{"cluster_statuses": [{{"name": "warm"}}, {{"name": "pipe", "host_statuses": [
-                {{"health_status": {{{first} "eds_health_status": "HEALTHY"}}}},
-                {{"health_status": {{{second} "eds_health_status": "HEALTHY"}}, "priority": 1}}]}}]}}"#
+                {{"health_status": {{{first} "eds_health_status": "HEALTHY"}},
+                  "address": {{"socket_address": {{"address": "192.0.2.1", "port_value": 8443}}}}}},
+                {{"health_status": {{{second} "eds_health_status": "HEALTHY"}}, "priority": 1,
+                  "address": {{"socket_address": {{"address": "2001:db8::1", "port_value": 443}}}}}}]}}]}}"#
             )
         };
         let failed = r#""failed_active_health_check": true,"#;
-        assert_eq!(first_healthy(&pipe("", "")), Some(0));
-        assert_eq!(first_healthy(&pipe(failed, "")), Some(1));
-        assert_eq!(first_healthy(&pipe(failed, failed)), None);
+        let first = Passing { ground: 0, address: "192.0.2.1:8443".parse().unwrap() };
+        let second = Passing { ground: 1, address: "[2001:db8::1]:443".parse().unwrap() };
+        assert_eq!(passing(&pipe("", "")), Some(vec![first, second.clone()]));
+        assert_eq!(passing(&pipe(failed, "")), Some(vec![second]));
+        assert_eq!(passing(&pipe(failed, failed)), Some(vec![]));
         assert!(all_failed(&pipe(failed, failed)) && !all_failed(&pipe(failed, "")));
         let pending = format!("{failed} \"pending_active_hc\": true,");
         assert!(!all_failed(&pipe(failed, &pending)));
         // The name of a ground has no address yet.
         for unknown in [r#"{"cluster_statuses": []}"#, r#"{"cluster_statuses": [{"name": "pipe"}]}"#] {
-            assert_eq!(first_healthy(unknown), None);
+            assert_eq!(passing(unknown), None);
             assert!(!all_failed(unknown));
         }
     }

@@ -10,7 +10,7 @@ use longhaul_derive::Derived;
 use longhaul_observe::Endpoint;
 use longhaul_render::Weighing;
 
-use super::pipe_question::{PipeQuestion, Question};
+use super::pipe_question::{PipeQuestion, on_the_pipe};
 
 /// The status by which a ground takes a report (`rds/pipe.yaml`). An earlier one sends 204 for every path.
 const YES: u16 = 200;
@@ -34,12 +34,12 @@ impl Reporting {
         if target != self.target {
             *self = Self { question: PipeQuestion::default(), target };
         }
-        self.question.tend(settings, pipe, admin, || Question { path: self.target.clone(), yes: YES });
+        self.question.tend(pipe, || on_the_pipe(settings, admin, &self.target, YES));
     }
 }
 
 impl RemoteReports {
-    /// Reports what is new, as [`super::client_names::ClientNames::tend`] does.
+    /// Reports what is new to the ground in use. Call it often.
     pub(super) fn tend(
         &mut self,
         settings: &Settings,

@@ -94,12 +94,15 @@ impl Watched {
 
     /// Goes on with the present counts of what `next` watches, too.
     fn follow(&mut self, next: Self) {
-        if next.pool.is_some() != self.pool.is_some() {
-            self.pool = next.pool;
-        }
-        if next.paths.is_some() != self.paths.is_some() {
-            self.paths = next.paths;
-        }
+        keep(&mut self.pool, next.pool, LostConnections::watches_the_same);
+        keep(&mut self.paths, next.paths, LostPaths::watches_the_same);
+    }
+}
+
+/// Replaces a watch by the next one, unless both watch the same.
+fn keep<W>(watch: &mut Option<W>, next: Option<W>, same: fn(&W, &W) -> bool) {
+    if !matches!((&*watch, &next), (Some(now), Some(next)) if same(now, next)) {
+        *watch = next;
     }
 }
 
@@ -192,6 +195,18 @@ fn checks(admin: &Endpoint) -> Option<Checks> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_watch_goes_on_unless_the_next_one_watches_something_else() {
+        let kept = |now: Option<u32>, next| {
+            let mut watch = now;
+            keep(&mut watch, next, |now, next| now % 2 == next % 2);
+            watch
+        };
+        assert_eq!(kept(Some(1), Some(3)), Some(1));
+        assert_eq!(kept(Some(1), Some(4)), Some(4));
+        assert_eq!([kept(None, Some(1)), kept(Some(1), None)], [Some(1), None]);
+    }
 
     #[test]
     fn a_counter_of_the_kernel_is_found_below_its_name() {

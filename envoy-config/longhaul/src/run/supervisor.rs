@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use longhaul_config::{AccessLog, Loaded};
+use longhaul_derive::Carrier;
 use longhaul_observe::Endpoint;
 use longhaul_observe::compare::Compared;
 use longhaul_observe::measure::{Noticed, PairEnd, Silent};
@@ -44,7 +45,7 @@ use super::notify::ServiceManager;
 use super::ports::{self, Present};
 use super::preflight::{refuse, too_few_files};
 use super::private::{ADMIN, DNS_METRICS, PrivateFolder, TOLD};
-use super::probe::{ground_in_use, link_is_up};
+use super::probe::{link_is_up, passing_grounds};
 use super::problem_watch::{self, Tell};
 use super::publisher::{Publisher, now};
 use super::rate_watch;
@@ -324,11 +325,15 @@ impl Run {
         self.holders.tend(settings, derived, self.machine.near, |when_down| {
             link_is_up(envoy.admin()?, when_down, &PairEnd::of(settings)?)
         });
-        self.holders.follow_ground(settings, || ground_in_use(envoy.admin()?));
-        self.clients.names.tend(settings, derived, self.holders.pipe(), envoy.pid().zip(envoy.admin()));
+        let moved = self.holders.follow_ground(settings, || passing_grounds(envoy.admin()?));
+        self.clients.names.tend(settings, derived, &self.holders, envoy.pid().zip(envoy.admin()));
         let weighing = &self.machine.weighing;
         self.clients.reports.tend(settings, derived, weighing, self.holders.pipe(), envoy.admin());
         self.clients.rate.follow(settings, derived, weighing, self.generation.is_native());
+        // Envoy gives no client a connection to a ground that is down, but it does not know where a stream leads.
+        if moved && derived.warm.is_some_and(|warm| warm.carrier == Carrier::Streams) {
+            self.lose(Lost::ToFormerGround);
+        }
     }
 
     /// Counts what clients use, and gives each the share of its weight of now. Files that a change owes come first.

@@ -89,6 +89,14 @@ impl Dial<'_> {
         })
     }
 
+    /// Sends a GET of `url` on a new connection, and returns the status of the response. None if there is none.
+    pub(super) async fn status(&self, url: &'static str) -> Option<u16> {
+        let stream = connect(self.address, self.patience).await.ok()?;
+        let stream = self.secure(stream).await.ok()?;
+        let response = timeout(self.patience, get(stream, url)).await.ok()?.ok()?;
+        Some(response.head.status.as_u16())
+    }
+
     async fn shake(&self, stream: TcpStream) -> Outcome {
         let address = self.address;
         match self.handshake(stream, None).await {
@@ -148,8 +156,8 @@ impl Dial<'_> {
 
     /// Sends a request, and returns the round-trip time and the other end's clock.
     async fn response(&self, stream: TlsStream<TcpStream>) -> Result<(Duration, Option<Clock>), String> {
-        match timeout(self.patience, ask(stream)).await {
-            Ok(Ok(asked)) => Ok(asked),
+        match timeout(self.patience, get(stream, PIPE_URL)).await {
+            Ok(Ok(Response { head, sent, took })) => Ok((took, clock_of(&head.headers, sent, took))),
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err(format!("no response within {} s", self.patience.as_secs())),
         }
@@ -181,16 +189,22 @@ fn tls_error(error: &io::Error) -> Option<&rustls::Error> {
     error.get_ref()?.downcast_ref()
 }
 
-async fn ask(stream: TlsStream<TcpStream>) -> hyper::Result<(Duration, Option<Clock>)> {
+/// The head of a response.
+struct Response {
+    head: hyper::http::response::Parts,
+    sent: SystemTime,
+    took: Duration,
+}
+
+async fn get(stream: TlsStream<TcpStream>, url: &'static str) -> hyper::Result<Response> {
     let (mut sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
     tokio::spawn(connection);
-    let (began, clock) = (Instant::now(), SystemTime::now());
+    let (began, sent) = (Instant::now(), SystemTime::now());
     let mut request = hyper::Request::new(Empty::<Bytes>::new());
-    *request.uri_mut() = hyper::Uri::from_static(PIPE_URL);
+    *request.uri_mut() = hyper::Uri::from_static(url);
     let response = sender.send_request(request).await?;
-    let took = began.elapsed();
-    Ok((took, clock_of(response.headers(), clock, took)))
+    Ok(Response { head: response.into_parts().0, sent, took: began.elapsed() })
 }
 
 /// Returns the other end's clock from the field `Date` of a response to a request that was sent at `sent`.

@@ -5,7 +5,7 @@
 //! | `credentials` | reads the files of this end, and judges them by this machine's clock |
 //! | `dial` | resolves, connects, shakes hands, and reads the other end's clock |
 //! | `trust` | verifies the certificate of the other end as Envoy does |
-//! | `peer` | opens TLS to a ground as the pipe does, for `longhaul netcheck` |
+//! | `peer` | opens TLS to a ground as the pipe does, for `longhaul netcheck` and `longhaul run` |
 //! | `words` | turns the result into lines |
 
 mod credentials;

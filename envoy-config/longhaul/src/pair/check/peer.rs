@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
-use longhaul_config::{HostPort, Settings};
+use longhaul_config::{HostPort, Identity, Settings};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
@@ -37,6 +37,21 @@ impl Peer {
         Err("no ground accepts a connection".to_owned())
     }
 
+    /// Returns the ground at `address`, whose certificate is for the host of `at`.
+    ///
+    /// # Errors
+    /// A certificate or key cannot be used.
+    pub(crate) fn at(at: HostPort, address: SocketAddr, identity: &Identity) -> Result<Self, CheckError> {
+        Ok(Self { at, address, own: Credentials::read(identity)? })
+    }
+
+    /// Sends a GET of `url` on a connection of its own, and returns the status of the response. None if there is none. Each
+    /// step may take `patience`.
+    pub(crate) fn status(&self, url: &'static str, patience: Duration) -> Option<u16> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+        runtime.block_on(self.dial(patience).status(url))
+    }
+
     /// Returns the URL to which a ground responds without an origin.
     pub(crate) fn url() -> &'static str {
         PIPE_URL
@@ -52,7 +67,10 @@ impl Peer {
     /// # Errors
     /// The reason in words.
     pub(crate) async fn secure(&self, stream: TcpStream, patience: Duration) -> Result<TlsStream<TcpStream>, String> {
-        let dial = Dial { address: self.address, host: &self.at.host, own: &self.own, patience };
-        dial.secure(stream).await
+        self.dial(patience).secure(stream).await
+    }
+
+    fn dial(&self, patience: Duration) -> Dial<'_> {
+        Dial { address: self.address, host: &self.at.host, own: &self.own, patience }
     }
 }
