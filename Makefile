@@ -265,13 +265,16 @@ test: need-test build lint test-rust-and-go test-fuzz test-e2e ## everything CI 
 test-start:
 	@mkdir -p $(dir $(LONGHAUL_SKIPS)); : > $(LONGHAUL_SKIPS)
 
-.PHONY: lint
+.PHONY: lint lint-rust lint-others
 lint: toolchain $(VENV_TEST)/.ready test-start ## formatters and linters of all languages, the type checker of Python, and checks of the prose, the links and the structure
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=line lint-rust lint-others
+lint-rust:
 	cargo fmt --all --check
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo clippy --locked $(FILTER_PACKAGES) --target wasm32-wasip1 -- -D warnings
 	for fuzz in $(FUZZ_CRATES); do \
 	  cargo metadata --locked --format-version 1 --manifest-path $$fuzz/Cargo.toml > /dev/null || exit 1; done
+lint-others:
 	for module in $(GO_MODULES); do \
 	  ( cd $$module && test -z "$$(gofmt -l .)" && go vet ./... && go tool staticcheck ./... ) || exit 1; done
 	$(VENV_TEST)/bin/ruff check $(PYTHON_CODE)
