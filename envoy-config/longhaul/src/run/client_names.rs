@@ -4,8 +4,9 @@
 //! the ground can give it its share. An older ground would take them for bytes of the client. So the remote asks the
 //! ground on the pipe, whenever the pipe is new, and tells Envoy (runtime). Until the ground has agreed, no client is named.
 //!
-//! Of several grounds, each may get the next connection that passes its health checks, so each is asked, on a connection of
-//! its own. No client is named until all of them have agreed. One that fails its checks does not count.
+//! Of several grounds, or of several addresses of one, each may get the next connection that passes its health checks. So
+//! each is asked, on a connection of its own. No client is named until all of them have agreed. One that fails its checks does
+//! not count.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -48,11 +49,12 @@ impl ClientNames {
             *self = Self::default();
             return;
         }
-        let names = if settings.role.grounds().len() == 1 {
+        let several = settings.role.grounds().len() > 1 || held.passing().len() > 1;
+        let names = if several {
+            self.each.tend(held.pipe(), held.passing(), |ground| on_its_own(settings, ground))
+        } else {
             let admin = envoy.map(|(_, admin)| admin);
             self.question.tend(held.pipe(), || on_the_pipe(settings, admin, "/", YES))
-        } else {
-            self.each.tend(held.pipe(), held.passing(), |ground| on_its_own(settings, ground))
         };
         if let Some((process, admin)) = envoy
             && self.told != Some((process, names))
@@ -70,12 +72,7 @@ struct EachGround(BTreeMap<SocketAddr, PipeQuestion>);
 impl EachGround {
     /// Asks each ground of `passing` again for each pipe. Returns true if all of them have agreed. A ground that fails its
     /// checks is forgotten, because another version may run there afterwards.
-    fn tend(
-        &mut self,
-        pipe: Option<u32>,
-        passing: &[Passing],
-        asking: impl Fn(&Passing) -> Option<Asking>,
-    ) -> bool {
+    fn tend(&mut self, pipe: Option<u32>, passing: &[Passing], asking: impl Fn(&Passing) -> Option<Asking>) -> bool {
         self.0.retain(|address, _| passing.iter().any(|ground| ground.address == *address));
         let mut agreed = !passing.is_empty();
         for ground in passing {
@@ -89,9 +86,7 @@ impl EachGround {
 fn on_its_own(settings: &Settings, ground: &Passing) -> Option<Asking> {
     let (identity, at) = (settings.role.identity()?.clone(), settings.role.grounds().get(ground.ground)?.clone());
     let (address, patience) = (ground.address, patience(settings));
-    Some(Box::new(move || {
-        Peer::at(at, address, &identity).is_ok_and(|peer| peer.status(URL, patience) == Some(YES))
-    }))
+    Some(Box::new(move || Peer::at(at, address, &identity).is_ok_and(|peer| peer.status(URL, patience) == Some(YES))))
 }
 
 #[cfg(test)]

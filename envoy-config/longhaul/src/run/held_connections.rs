@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use longhaul_config::{HostPort, Link, Remote, Role, Settings, WhenDown};
+use longhaul_config::{Host, HostPort, Link, Remote, Role, Settings, WhenDown};
 use longhaul_derive::{Carrier, Derived, Warm};
 use longhaul_render::NearSockets;
 
@@ -28,8 +28,10 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 const PART_OF_UPLINK: u32 = 4;
 /// On a fast link, the handshakes of both ends take more time than their bytes.
 const LEAST_GAP: Duration = Duration::from_millis(100);
-/// The interval of queries to Envoy while the ground is away.
+/// The interval of queries to Envoy while the ground is away, and of those for the ground in use among several.
 const ASK_EVERY: Duration = Duration::from_secs(1);
+/// The interval of queries for the addresses of one ground by name.
+const ASK_FOR_ADDRESSES_EVERY: Duration = Duration::from_secs(30);
 /// A connection that lived this long was connected. On most links an attempt of Envoy to connect cannot hang longer.
 const PROVEN: Duration = Duration::from_secs(15);
 
@@ -43,7 +45,7 @@ pub(super) struct HeldConnections {
     asked_at: Option<Instant>,
     /// The number of the ground in use, if there are several. None before one responds.
     ground: Option<usize>,
-    /// The addresses of several grounds that pass their health checks.
+    /// The addresses of grounds that pass their health checks. Empty if there is one ground by its address.
     passing: Vec<Passing>,
     ground_asked_at: Option<Instant>,
     /// The number of times that a pipe broke, or that requests moved to another ground.
@@ -100,8 +102,15 @@ impl HeldConnections {
         passing: impl FnOnce() -> Option<Vec<Passing>>,
     ) -> bool {
         let grounds = settings.role.grounds();
-        let is_due = self.ground_asked_at.is_none_or(|at| at.elapsed() >= ASK_EVERY);
-        if grounds.len() < 2 || !is_due {
+        let every = match grounds {
+            [] | [HostPort { host: Host::Address(_), .. }] => {
+                self.passing.clear();
+                return false;
+            }
+            [_] if !self.passing.is_empty() => ASK_FOR_ADDRESSES_EVERY,
+            _ => ASK_EVERY,
+        };
+        if self.ground_asked_at.is_some_and(|at| at.elapsed() < every) {
             return false;
         }
         self.ground_asked_at = Some(Instant::now());
@@ -127,7 +136,7 @@ impl HeldConnections {
         (self.linked == Some(true)).then_some(self.broken)
     }
 
-    /// Returns the addresses of several grounds that pass their health checks.
+    /// Returns the addresses of grounds that pass their health checks. Empty if there is one ground by its address.
     pub(super) fn passing(&self) -> &[Passing] {
         &self.passing
     }
