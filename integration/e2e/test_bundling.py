@@ -249,7 +249,7 @@ def test_a_page_is_styled_by_what_came_unasked_and_so_are_its_sites_second_page_
         ]:  # fmt: skip
             before = bed.answered()
             tab.navigate(f"http://{WWW}/{page}", timeout_s=60, settle_s=0.3)
-            assert tab.evaluate(SHOWN) == pictures, page
+            wait_for(f"{pictures} pictures of {page}", lambda wanted=pictures: tab.evaluate(SHOWN) == wanted)
             assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(238, 238, 255)", page
             assert tab.evaluate("getComputedStyle(document.body).backgroundImage") == f'url("http://{WWW}/ground.svg")'
             assert tab.evaluate("getComputedStyle(document.querySelector('p')).marginTop") == "1px", page
