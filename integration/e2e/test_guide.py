@@ -60,7 +60,7 @@ class Targets(HTMLParser):
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Targets]:
-    """Every page of the built guide."""
+    """Every page of the built guide. `tools/links` checks the sources in each `make lint`."""
     mdbook = next((REPOSITORY / "target" / "tools").glob("mdbook-*"), None)
     if mdbook is None:
         raise Missing("mdBook is not in target/tools: run `make docs` first")
@@ -73,6 +73,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Targets]:
     return {path: Targets(path.read_text()) for path in built.rglob("*.html")}
 
 
+@pytest.mark.long
 def test_every_link_of_the_built_guide_leads_to_a_page_and_a_heading(book: dict[Path, Targets]) -> None:
     broken = []
     for path, page in book.items():
@@ -84,6 +85,7 @@ def test_every_link_of_the_built_guide_leads_to_a_page_and_a_heading(book: dict[
     assert not broken
 
 
+@pytest.mark.long
 def test_the_reference_of_the_guide_holds_every_key_and_documents_of_the_repository(book: dict[Path, Targets]) -> None:
     text = {path.name: path.read_text() for path in book}
     keys = (REPOSITORY / "envoy-config" / "config" / "src" / "keys" / "table.rs").read_text()
