@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import statistics
 import subprocess
 import time
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -18,7 +20,7 @@ from e2e.bed import made_to_order
 from e2e.pair_bed import GONE, LAB, LISTED, PLAIN, RTT_S, TODAY, WARM, PairBed, standing_pair
 from harness.boxes.pair import PIPE_PORT
 from harness.boxes.pep import Pep
-from harness.clients.commands import Answer, Curl
+from harness.clients.commands import Answer, Curl, DnsAnswer
 from harness.delivery.dashboards import has_data, panels, running
 from harness.host.artifacts import REPOSITORY, built
 from harness.host.usage import processes
@@ -235,8 +237,16 @@ def test_names_are_asked_over_the_link_once_and_every_type_is_the_truth(warm: Pa
 
 
 def test_listed_names_are_answered_at_once_and_their_pages_come(warm: PairBed) -> None:
-    answers = [warm.dig(LISTED, kind) for kind in ("A", "AAAA")]
-    assert all(answer.seconds < RTT_S for answer in answers), "nothing was waited for"
+    # The name is known after the first lookup, so each attempt has another one below it.
+    names = (f"{uuid.uuid4().hex}.{LISTED}" for _ in itertools.count())
+    answers: list[DnsAnswer] = []
+
+    def first_lookups_s() -> float:
+        name = next(names)
+        answers[:] = [warm.dig(name, kind) for kind in ("A", "AAAA")]
+        return max(answer.seconds for answer in answers)
+
+    assert quickest(first_lookups_s, RTT_S) < RTT_S, "nothing is waited for"
     [[made_up], none] = [answer.addresses() for answer in answers]
     assert (is_instant(made_up), none) == (True, [])
     # The name gives the destination, whatever the address.
