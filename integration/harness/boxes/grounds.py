@@ -25,7 +25,7 @@ from harness.net.authority import Authority, KeyFiles
 from harness.origins.name_server import NameServer
 from harness.origins.program import Origins, Site
 
-from .pair import FAIR, tls_of_remote
+from .pair import known_to_older, tls_of_remote
 from .pep import Pep, write_config
 
 WWW = "www.example.org"
@@ -279,8 +279,8 @@ def grounds(
         named = list(addresses)
         stack.enter_context(NameServer(lambda *_: named, port=resolver))
         boxes = []
-        programs = [ground_program, second_program or ground_program, *([ground_program] * (count - 2))]
-        for address, program in zip(addresses, programs, strict=False):
+        for number, address in enumerate(addresses):
+            program = (second_program if number == 1 else None) or ground_program
             home = folder / address
             home.mkdir()
             identity = authority.issue(f"{address}.{NAME}", address, NAME)
@@ -289,7 +289,7 @@ def grounds(
             origins = dict.fromkeys((WWW, *hosts), behind) | {TLS_WWW: f"127.78.0.1:{origin_https}"}
             ground = _ground_config(address, pipe, _own_listen(program), identity, ca, origins, both)
             if program:
-                ground["link"] = {key: value for key, value in ground["link"].items() if key not in FAIR}
+                ground["link"] = known_to_older(ground["link"])
             config = write_config(home, ground)
             pep = stack.enter_context(Pep(config, home, program=program))
             boxes.append(GroundBox(address, pipe, config, pep))

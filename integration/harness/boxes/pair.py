@@ -136,6 +136,11 @@ def until_names_cross(remote: Pep) -> None:
     wait_for("the agreement about names of clients", lambda: names_cross(remote), timeout_s=60, interval_s=0.2)
 
 
+def known_to_older(link: dict[str, str]) -> dict[str, str]:
+    """Returns the section `link` for an earlier version, which refuses keys that it does not know."""
+    return {key: value for key, value in link.items() if key not in FAIR}
+
+
 def identities(folder: Path, ground_host: str) -> tuple[dict[str, str], dict[str, str]]:
     """Returns cert, key and ca of the remote and of the ground, made as an operator makes them. The ground's
     certificate is for the host that the remote dials."""
@@ -244,7 +249,7 @@ def write_pair(
         home.mkdir(parents=True, exist_ok=True)
     remote_identity, ground_identity = identities(folder / "identities", ground_host(ends, **split))
     both = {"page": page} if page else {}
-    known = {key: value for key, value in link.items() if key not in FAIR}
+    known = known_to_older(link)
     far_link, near_link = (known if role in older else link for role in ("ground", "remote"))
     far_config = ground_config(homes["ground"], ends, ground_identity, far_link, **split) | both
     far_config |= ({"compress": compress} if compress else {}) | (far or {})

@@ -45,9 +45,10 @@ impl PipeQuestion {
         if let Some(pipe) = pipe
             && self.asked.is_none()
             && self.agreed != Some(pipe)
+            && let Some(wait) = self.due(pipe)
             && let Some(asking) = asking()
-            && self.is_due(pipe)
         {
+            self.plan(pipe, wait);
             self.asked = ask(pipe, asking).ok();
         }
         pipe.is_some() && self.agreed == pipe
@@ -59,19 +60,16 @@ impl PipeQuestion {
         self.asked.is_some()
     }
 
-    /// Returns true if it is time to ask on this pipe, and plans the next time.
-    fn is_due(&mut self, pipe: u32) -> bool {
-        let wait = match self.again {
-            Some((of, at, wait)) if of == pipe => {
-                if Instant::now() < at {
-                    return false;
-                }
-                wait
-            }
-            _ => FIRST_WAIT,
-        };
+    /// Returns the wait behind a question on this pipe, if it is time for one.
+    fn due(&self, pipe: u32) -> Option<Duration> {
+        match self.again {
+            Some((of, at, wait)) if of == pipe => (Instant::now() >= at).then_some(wait),
+            _ => Some(FIRST_WAIT),
+        }
+    }
+
+    fn plan(&mut self, pipe: u32, wait: Duration) {
         self.again = Some((pipe, Instant::now() + wait, (wait * 2).min(LONGEST_WAIT)));
-        true
     }
 
     fn take_response(&mut self) {
@@ -114,10 +112,12 @@ mod tests {
     #[test]
     fn a_ground_is_asked_on_each_pipe_and_ever_more_seldom() {
         let mut question = PipeQuestion::default();
-        assert_eq!([question.is_due(0), question.is_due(0), question.is_due(1)], [true, false, true]);
+        let is_due =
+            |question: &mut PipeQuestion, pipe| question.due(pipe).map(|wait| question.plan(pipe, wait)).is_some();
+        assert_eq!([0, 0, 1].map(|pipe| is_due(&mut question, pipe)), [true, false, true]);
         let soon = question.again.unwrap();
         question.again = Some((1, Instant::now(), soon.2));
-        assert!(question.is_due(1));
+        assert!(is_due(&mut question, 1));
         assert_eq!(question.again.unwrap().2, FIRST_WAIT * 4);
     }
 }
