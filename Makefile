@@ -143,16 +143,17 @@ $(VENV_KUBERNETES)/.ready: integration/kubernetes/requirements.txt integration/k
 
 # ---------------------------------------------------------------------------------------------------------- build
 
-# The optimiser of Rust ends each product on one processor. Go's compiler uses the others meanwhile.
-BUILDS := build-rust build-go
+# The optimiser of Rust ends each product on one processor. Others build beside it: cargo locks the folder of a profile, so the wasm
+# filters and the programs come one after the other, and the native module has a folder of its own.
+BUILDS := build-release build-beside
 .PHONY: build $(BUILDS)
 build: toolchain $(DIST)/envoy ## everything into target/dist
 	@$(MAKE) --no-print-directory --jobs $(words $(BUILDS)) $(BUILDS)
 	@ls $(DIST) | tr '\n' ' '; echo "in $(DIST)"
-build-rust:
-	@for part in build-filters build-native build-multipath build-host; do $(MAKE) --no-print-directory $$part || exit 1; done
-build-go:
-	@for part in build-coredns build-origins build-h3get; do $(MAKE) --no-print-directory $$part || exit 1; done
+build-release:
+	@for part in build-filters build-multipath build-host; do $(MAKE) --no-print-directory $$part || exit 1; done
+build-beside:
+	@for part in build-coredns build-origins build-h3get build-native; do $(MAKE) --no-print-directory $$part || exit 1; done
 
 # $(call BUILD_FILTERS,NAMES,DURATION)
 define BUILD_FILTERS
