@@ -8,7 +8,13 @@ pub struct StreamId(pub(crate) u64);
 
 /// The bounds between the classes of a client's streams, in bytes that a stream has sent. Below the first are handshakes,
 /// lookups and the beginnings of pages, below the second are style sheets, scripts and most images.
-const CLASSES: [u64; 2] = [32 * 1024, BULK];
+const CLASSES: [u64; 2] = [FIRST, BULK];
+
+/// The number of classes.
+pub(crate) const ALL: usize = CLASSES.len() + 1;
+
+/// The first bytes of a stream.
+pub(crate) const FIRST: u64 = 32 * 1024;
 
 /// The bytes after which a stream is a download or an upload, which everything else passes.
 pub(crate) const BULK: u64 = 256 * 1024;
@@ -21,7 +27,7 @@ pub(crate) struct Account {
     /// The number of its open streams.
     pub(crate) streams: usize,
     /// Its streams that wait, by class and in the order in which they came.
-    waiting: [VecDeque<StreamId>; CLASSES.len() + 1],
+    waiting: [VecDeque<StreamId>; ALL],
 }
 
 impl Account {
@@ -43,9 +49,9 @@ impl Account {
         self.waiting.get_mut(CLASSES.iter().filter(|bound| sent >= **bound).count())
     }
 
-    /// Takes the stream that is next.
-    pub(crate) fn next(&mut self) -> Option<StreamId> {
-        self.waiting.iter_mut().find_map(VecDeque::pop_front)
+    /// Takes the stream that is next among the first `classes`.
+    pub(crate) fn next(&mut self, classes: usize) -> Option<StreamId> {
+        self.waiting.iter_mut().take(classes).find_map(VecDeque::pop_front)
     }
 
     /// Takes a stream out of those that wait.
@@ -55,8 +61,8 @@ impl Account {
         }
     }
 
-    /// Returns true if a stream waits.
-    pub(crate) fn has_waiting(&self) -> bool {
-        self.waiting.iter().any(|class| !class.is_empty())
+    /// Returns true if a stream of the first `classes` waits.
+    pub(crate) fn has_waiting(&self, classes: usize) -> bool {
+        self.waiting.iter().take(classes).any(|class| !class.is_empty())
     }
 }

@@ -45,6 +45,12 @@ impl Allowance {
         self.rate.is_none() || self.credit > 0
     }
 
+    /// Returns the bytes that are owed since the last look.
+    #[must_use]
+    pub fn owed(&self) -> u64 {
+        u64::try_from((self.credit.min(0) / PARTS).unsigned_abs()).unwrap_or(u64::MAX)
+    }
+
     /// Takes what a piece costs, also if it is more than what is left.
     pub fn take(&mut self, bytes: u64) {
         if self.rate.is_some() {
@@ -97,8 +103,9 @@ mod tests {
         assert!(link.has_any(MS), "an idle link takes a piece of any size");
         link.take(550);
         assert!(!link.has_any(MS));
-        assert_eq!(link.wait(), MS * 500 + Duration::from_nanos(1));
+        assert_eq!((link.wait(), link.owed()), (MS * 500 + Duration::from_nanos(1), 500));
         assert!(!link.has_any(MS * 501) && link.has_any(MS * 502));
+        assert_eq!(link.owed(), 0);
         // An hour of silence saves no more than 50 ms of the rate.
         assert!(link.has_any(Duration::from_hours(1)));
         link.take(51);

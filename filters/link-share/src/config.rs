@@ -14,6 +14,9 @@ pub struct Config {
     pub direction: Direction,
     /// The links. Streams of a remote that is none of them are not limited.
     pub links: Vec<LinkConfig>,
+    /// The ports of the grounds, at a remote. Large streams wait for bytes that the kernel has not sent there.
+    #[serde(default)]
+    pub ports: Vec<u16>,
 }
 
 /// The half of a stream that crosses the link behind the filter.

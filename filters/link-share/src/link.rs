@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::Subscriber;
-use crate::account::{Account, BULK, StreamId};
+use crate::account::{ALL, Account, BULK, FIRST, StreamId};
 use crate::allowance::Allowance;
 use crate::cost::on_link;
 
@@ -19,6 +19,13 @@ const TURN: Duration = Duration::from_millis(50);
 
 /// The bytes that a large stream may hold on any link. On a slow one, turns of [`TURN`] would be all headers.
 const LEAST_HELD: u64 = 16 * 1024;
+
+/// The time in which a connection sends what it may still have when a large stream has its turn, and the least such bytes.
+const UNSENT: Duration = Duration::from_millis(50);
+const LEAST_UNSENT: u64 = 4 * 1024;
+
+/// The time between two looks at the connections, while one of them has more.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// The parts of a byte in virtual time, for a client of one tenth. Fewer would be wrong by a hundredth for small pieces.
 const PARTS: u128 = 10_000;
@@ -75,6 +82,8 @@ pub struct Link {
     virtual_time: u128,
     /// The number of streams that wait for a turn.
     waiting: usize,
+    /// True while a connection has more to send than [`UNSENT`].
+    is_backed_up: bool,
     next_id: u64,
 }
 
@@ -88,6 +97,7 @@ impl Link {
             accounts: HashMap::new(),
             virtual_time: 0,
             waiting: 0,
+            is_backed_up: false,
             next_id: 0,
         }
     }
@@ -142,7 +152,7 @@ impl Link {
 
     /// Takes a piece of `bytes` that a stream has. A stream that waits has more bytes then.
     pub fn offer(&mut self, id: StreamId, bytes: u64, now: Duration) -> Verdict {
-        let is_free = self.waiting == 0 && self.allowance.has_any(now);
+        let is_free = self.waiting == 0 && !self.is_backed_up && self.allowance.has_any(now);
         let Some(stream) = self.streams.get_mut(&id) else { return Verdict::Pass };
         if let Some(waits) = &mut stream.waits {
             *waits = waits.saturating_add(bytes);
@@ -155,6 +165,11 @@ impl Link {
             self.charge(id, bytes, now);
             return Verdict::Pass;
         }
+        if self.may_borrow(id, bytes) {
+            self.borrow(id, bytes, now);
+            return Verdict::Pass;
+        }
+        let Some(stream) = self.streams.get_mut(&id) else { return Verdict::Pass };
         stream.waits = Some(bytes);
         if stream.is_in_order()
             && let Some(account) = self.accounts.get_mut(&stream.client)
@@ -196,11 +211,42 @@ impl Link {
         }
     }
 
+    /// Takes the most bytes that a connection over the link has not sent yet. BBR pauses each connection for a round trip every
+    /// ten seconds, and a limit of almost the whole link never drains what has come meanwhile. The bytes of a page would stand
+    /// behind it. So large streams wait for it.
+    pub fn set_unsent(&mut self, bytes: u64) {
+        let most = self.allowance.in_time(UNSENT).map_or(u64::MAX, |bytes| bytes.max(LEAST_UNSENT));
+        self.is_backed_up = bytes > most;
+    }
+
     /// Counts a piece of `bytes` that a stream sends before all pieces that wait.
     pub fn pass(&mut self, id: StreamId, bytes: u64, now: Duration) {
         // The allowance grows as it is read.
         self.allowance.has_any(now);
         self.charge(id, bytes, now);
+    }
+
+    /// Returns true if a piece may pass while the link pays for a turn of a large stream. That takes a quarter of a second of a
+    /// slow uplink, and a page over https waits for it in each of its round trips.
+    ///
+    /// Only the first bytes of a stream may. The link owes two turns at most, and a client is two turns ahead of the others at most:
+    /// one is that of its own upload.
+    fn may_borrow(&self, id: StreamId, bytes: u64) -> bool {
+        let Some(stream) = self.streams.get(&id) else { return false };
+        let Some(account) = self.accounts.get(&stream.client) else { return false };
+        let (cost, most) = (on_link(bytes), on_link(self.turn_bytes()).saturating_mul(2));
+        let ahead = account.served.saturating_sub(self.virtual_time);
+        stream.connection == Connection::Free
+            && stream.sent.saturating_add(bytes) <= FIRST
+            && self.allowance.owed().saturating_add(cost) <= most
+            && ahead.saturating_add(in_parts(cost, stream.tenths)) <= in_parts(most, stream.tenths)
+    }
+
+    /// Sends a piece before its client's turn. The clients that wait stay where they are in the order.
+    fn borrow(&mut self, id: StreamId, bytes: u64, now: Duration) {
+        let virtual_time = self.virtual_time;
+        self.charge(id, bytes, now);
+        self.virtual_time = virtual_time;
     }
 
     fn charge(&mut self, id: StreamId, bytes: u64, now: Duration) {
@@ -214,7 +260,7 @@ impl Link {
         }
         let Some(account) = self.accounts.get_mut(&stream.client) else { return };
         let start = account.served.max(self.virtual_time);
-        account.served = start.saturating_add(u128::from(cost) * PARTS / u128::from(stream.tenths));
+        account.served = start.saturating_add(in_parts(cost, stream.tenths));
         self.virtual_time = start;
     }
 
@@ -224,10 +270,11 @@ impl Link {
             return None;
         }
         let virtual_time = self.virtual_time;
-        let waiting = self.accounts.iter_mut().filter(|(_, account)| account.has_waiting());
+        let classes = if self.is_backed_up { 1 } else { ALL };
+        let waiting = self.accounts.iter_mut().filter(|(_, account)| account.has_waiting(classes));
         // Clients that have returned from idleness are equal, and their order must not depend on the table's.
         let (_, account) = waiting.min_by_key(|(client, account)| (account.served.max(virtual_time), **client))?;
-        let id = account.next()?;
+        let id = account.next(classes)?;
         self.waiting = self.waiting.saturating_sub(1);
         let bytes = self.streams.get_mut(&id).and_then(|stream| stream.waits.take()).unwrap_or_default();
         self.charge(id, bytes, now);
@@ -239,12 +286,23 @@ impl Link {
     #[must_use]
     pub fn most_held(&self, id: StreamId) -> Option<u64> {
         let is_bulk = self.streams.get(&id).is_some_and(|stream| stream.sent >= BULK);
-        is_bulk.then(|| self.allowance.in_time(TURN).map_or(LEAST_HELD, |bytes| bytes.max(LEAST_HELD)))
+        is_bulk.then(|| self.turn_bytes())
     }
 
-    /// Returns the time from the last look until [`Self::turn`] has a stream. None: no stream waits for a turn.
+    /// Returns the bytes of one turn of a large stream.
+    fn turn_bytes(&self) -> u64 {
+        self.allowance.in_time(TURN).map_or(LEAST_HELD, |bytes| bytes.max(LEAST_HELD))
+    }
+
+    /// Returns the time from the last look until [`Self::turn`] may have a stream. None: no stream waits for a turn.
     #[must_use]
     pub fn until_turn(&self) -> Option<Duration> {
-        (self.waiting > 0).then(|| self.allowance.wait())
+        let least = if self.is_backed_up { LOOK } else { Duration::ZERO };
+        (self.waiting > 0).then(|| self.allowance.wait().max(least))
     }
+}
+
+/// Returns the virtual time that bytes on the link take of a client with a weight in tenths.
+fn in_parts(bytes: u64, tenths: u32) -> u128 {
+    u128::from(bytes) * PARTS / u128::from(tenths)
 }

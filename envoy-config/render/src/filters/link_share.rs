@@ -46,7 +46,11 @@ fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
         }
         (Role::Remote(_) | Role::Edge, None) => return Ok(None),
     };
-    Ok(Some(serde_json::to_string(&Config { direction, links })?))
+    let ports: BTreeSet<u16> = match &settings.role {
+        Role::Remote(remote) => remote.grounds.iter().map(|ground| ground.port).collect(),
+        Role::Ground(_) | Role::Edge => BTreeSet::new(),
+    };
+    Ok(Some(serde_json::to_string(&Config { direction, links, ports: ports.into_iter().collect() })?))
 }
 
 /// Returns the names of the links of a ground. The first link that has the name of a remote counts, so patterns come behind the

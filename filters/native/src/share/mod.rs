@@ -5,6 +5,7 @@
 mod queue;
 #[cfg(test)]
 mod tests;
+mod unsent;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;

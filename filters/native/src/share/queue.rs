@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use link_share::{Config, Link, LinkConfig, StreamId, Subscriber, Verdict};
 
+use super::unsent::Unsent;
 use crate::abi::StreamBell;
 
 /// The wait between two looks where there is nothing to do. A new piece ends it.
@@ -121,9 +122,15 @@ impl Queue {
         Place { queue: Arc::clone(self), id }
     }
 
-    /// Rings for the streams whose turn it is. Returns the time until the next one.
-    fn ring(&self) -> Option<Duration> {
+    /// Returns true if a stream waits for a turn.
+    fn has_waiting(&self) -> bool {
+        lock(&self.inside).link.until_turn().is_some()
+    }
+
+    /// Rings for the streams whose turn it is, while a connection has `unsent` bytes at most. Returns the time until the next one.
+    fn ring(&self, unsent: u64) -> Option<Duration> {
         let mut inside = lock(&self.inside);
+        inside.link.set_unsent(unsent);
         while let Some(id) = inside.link.turn(now()) {
             if let Some(bell) = inside.bells.get(&id) {
                 bell.ring();
@@ -194,9 +201,14 @@ impl Queues {
     }
 
     fn run(&self) {
+        let mut unsent = Unsent::default();
         loop {
-            let all: Vec<Arc<Queue>> = lock(&self.known).by_name.values().cloned().collect();
-            let wait = all.iter().filter_map(|queue| queue.ring()).min().unwrap_or(IDLE);
+            let known = lock(&self.known);
+            let all: Vec<Arc<Queue>> = known.by_name.values().cloned().collect();
+            let ports = known.config.as_ref().map(|config| config.ports.clone()).unwrap_or_default();
+            drop(known);
+            let unsent = if all.iter().any(|queue| queue.has_waiting()) { unsent.to(&ports, now()) } else { 0 };
+            let wait = all.iter().filter_map(|queue| queue.ring(unsent)).min().unwrap_or(IDLE);
             let changed = lock(&self.changed);
             let unseen = |changed: &mut bool| !*changed;
             let outcome = self.ring.wait_timeout_while(changed, wait, unseen);
