@@ -207,7 +207,8 @@ impl Queues {
             let all: Vec<Arc<Queue>> = known.by_name.values().cloned().collect();
             let ports = known.config.as_ref().map(|config| config.ports.clone()).unwrap_or_default();
             drop(known);
-            let unsent = if all.iter().any(|queue| queue.has_waiting()) { unsent.to(&ports, now()) } else { 0 };
+            let is_read = !ports.is_empty() && all.iter().any(|queue| queue.has_waiting());
+            let unsent = if is_read { unsent.to(&ports, now()) } else { 0 };
             let wait = all.iter().filter_map(|queue| queue.ring(unsent)).min().unwrap_or(IDLE);
             let changed = lock(&self.changed);
             let unseen = |changed: &mut bool| !*changed;
