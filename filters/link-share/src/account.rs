@@ -61,6 +61,11 @@ impl Account {
         }
     }
 
+    /// Returns the number of its streams that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.iter().map(VecDeque::len).sum()
+    }
+
     /// Returns true if a stream of the first `classes` waits.
     pub(crate) fn has_waiting(&self, classes: usize) -> bool {
         self.waiting.iter().take(classes).any(|class| !class.is_empty())

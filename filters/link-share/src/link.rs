@@ -152,7 +152,9 @@ impl Link {
 
     /// Takes a piece of `bytes` that a stream has. A stream that waits has more bytes then.
     pub fn offer(&mut self, id: StreamId, bytes: u64, now: Duration) -> Verdict {
-        let is_free = self.waiting == 0 && !self.is_backed_up && self.allowance.has_any(now);
+        // What the link owes shrinks as the allowance is read.
+        let has_any = self.allowance.has_any(now);
+        let is_free = self.waiting == 0 && !self.is_backed_up && has_any;
         let Some(stream) = self.streams.get_mut(&id) else { return Verdict::Pass };
         if let Some(waits) = &mut stream.waits {
             *waits = waits.saturating_add(bytes);
@@ -229,17 +231,19 @@ impl Link {
     /// Returns true if a piece may pass while the link pays for a turn of a large stream. That takes a quarter of a second of a
     /// slow uplink, and a page over https waits for it in each of its round trips.
     ///
-    /// Only the first bytes of a stream may. The link owes two turns at most, and a client is two turns ahead of the others at most:
-    /// one is that of its own upload.
+    /// Only the first bytes of a stream may. The link owes two turns at most. A client is one turn ahead of those that wait at most,
+    /// or two turns while only its own streams wait: one is that of its own upload.
     fn may_borrow(&self, id: StreamId, bytes: u64) -> bool {
         let Some(stream) = self.streams.get(&id) else { return false };
         let Some(account) = self.accounts.get(&stream.client) else { return false };
-        let (cost, most) = (on_link(bytes), on_link(self.turn_bytes()).saturating_mul(2));
+        let (cost, turn) = (on_link(bytes), on_link(self.turn_bytes()));
+        let owed_at_most = turn.saturating_mul(2);
+        let ahead_at_most = if self.waiting > account.waiting() { turn } else { owed_at_most };
         let ahead = account.served.saturating_sub(self.virtual_time);
         stream.connection == Connection::Free
             && stream.sent.saturating_add(bytes) <= FIRST
-            && self.allowance.owed().saturating_add(cost) <= most
-            && ahead.saturating_add(in_parts(cost, stream.tenths)) <= in_parts(most, stream.tenths)
+            && self.allowance.owed().saturating_add(cost) <= owed_at_most
+            && ahead.saturating_add(in_parts(cost, stream.tenths)) <= in_parts(ahead_at_most, stream.tenths)
     }
 
     /// Sends a piece before its client's turn. The clients that wait stay where they are in the order.

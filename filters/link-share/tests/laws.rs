@@ -267,6 +267,23 @@ fn clients_borrow_until_the_link_owes_two_turns() {
     assert_eq!(passed(50, 33_000), 0, "more than first bytes");
 }
 
+/// A debt shrinks while others wait, also if no turn looks at it.
+#[test]
+fn a_paid_debt_lets_first_bytes_pass() {
+    let mut bed = Bed::new(60_000, 2);
+    bed.open(1, USUAL_TENTHS, 16_384);
+    bed.run(SECOND * 30);
+    bed.turn();
+    let open = |bed: &mut Bed, client: u8| {
+        bed.link.open(Subscriber::of(format!("192.0.2.{client}").as_bytes()), USUAL_TENTHS, bed.now)
+    };
+    let borrowers: Vec<StreamId> = (100..150).map(|client| open(&mut bed, client)).collect();
+    let verdicts: Vec<Verdict> = borrowers.iter().map(|id| bed.link.offer(*id, 5000, bed.now)).collect();
+    assert!(verdicts.contains(&Verdict::Pass) && verdicts.ends_with(&[Verdict::Wait]), "{verdicts:?}");
+    let page = open(&mut bed, 0);
+    assert_eq!(bed.link.offer(page, 5000, bed.now + SECOND / 5), Verdict::Pass, "12 KB have been paid");
+}
+
 #[test]
 fn large_streams_wait_while_a_connection_is_backed_up_and_first_bytes_do_not() {
     let mut bed = Bed::new(60_000, 2);
