@@ -1,22 +1,15 @@
-//! The kernel's figures of TCP connections, read over netlink (`sock_diag(7)`). No privilege is needed.
+//! The kernel's figures of the connections of this machine.
 
 use std::io;
 use std::net::SocketAddr;
 
-use netlink_packet_core::{
-    NLM_F_DUMP, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload,
-};
-use netlink_packet_sock_diag::SockDiagMessage;
-use netlink_packet_sock_diag::constants::{AF_INET, AF_INET6, IPPROTO_TCP, TCP_ESTABLISHED};
-use netlink_packet_sock_diag::inet::nlas::{Nla, TcpInfo};
-use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags};
-use netlink_sys::protocols::NETLINK_SOCK_DIAG;
-use netlink_sys::{Socket, SocketAddr as NetlinkAddr};
+use kernel_sockets::{KernelSockets, Protocol, Selection, tcp_info};
+use netlink_packet_sock_diag::constants::TCP_ESTABLISHED;
+use netlink_packet_sock_diag::inet::nlas::TcpInfo;
+use netlink_packet_sock_diag::inet::{InetResponse, StateFlags};
 
 use super::multipath::{self, Paths};
 
-/// The largest part of a dump that the kernel sends is half of this.
-const BUFFER: usize = 1 << 16;
 /// The minimum of a connection that has measured no round trip yet.
 const NO_RTT: u32 = u32::MAX;
 /// The bit of `tcpi_delivery_rate_app_limited` in its byte of `tcp_info`.
@@ -121,7 +114,7 @@ impl Connection {
 
 /// A socket to the kernel.
 #[derive(Debug)]
-pub struct Kernel(Socket);
+pub struct Kernel(KernelSockets);
 
 impl Kernel {
     /// Opens the socket.
@@ -129,10 +122,7 @@ impl Kernel {
     /// # Errors
     /// The kernel has no `sock_diag`.
     pub fn open() -> io::Result<Self> {
-        let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
-        socket.bind_auto()?;
-        socket.connect(&NetlinkAddr::new(0, 0))?;
-        Ok(Self(socket))
+        KernelSockets::open().map(Self)
     }
 
     /// Returns the established TCP connections of this network namespace.
@@ -140,7 +130,7 @@ impl Kernel {
     /// # Errors
     /// The kernel refuses the request.
     pub fn connections(&self) -> io::Result<Vec<Connection>> {
-        self.dump(0, 0, &StateFlags::ESTABLISHED)
+        self.dump(0, 0, StateFlags::ESTABLISHED)
     }
 
     /// Returns those whose other end has this port, also those that this end closed and the other end has not
@@ -149,7 +139,7 @@ impl Kernel {
     /// # Errors
     /// The kernel refuses the request.
     pub fn connections_to(&self, port: u16) -> io::Result<Vec<Connection>> {
-        self.dump(0, port, &(StateFlags::ESTABLISHED | StateFlags::FIN_WAIT1))
+        self.dump(0, port, StateFlags::ESTABLISHED | StateFlags::FIN_WAIT1)
     }
 
     /// Returns the other ends of those that this host opens or has opened to this port, and has not closed.
@@ -159,7 +149,7 @@ impl Kernel {
     pub(crate) fn others_at(&self, port: u16) -> io::Result<Vec<SocketAddr>> {
         let mut others = Vec::new();
         let states = StateFlags::ESTABLISHED | StateFlags::SYN_SENT | StateFlags::CLOSE_WAIT;
-        self.each(0, port, &states, |response| {
+        self.0.each(&tcp(0, port, states), |response| {
             let id = &response.header.socket_id;
             others.push(SocketAddr::new(id.destination_address.to_canonical(), id.destination_port));
         })?;
@@ -171,7 +161,7 @@ impl Kernel {
     /// # Errors
     /// The kernel refuses the request.
     pub(crate) fn connections_from(&self, port: u16) -> io::Result<Vec<Connection>> {
-        self.dump(port, 0, &StateFlags::ESTABLISHED)
+        self.dump(port, 0, StateFlags::ESTABLISHED)
     }
 
     /// Returns the number of handshakes at the listeners of this port that the other end has not finished.
@@ -180,7 +170,7 @@ impl Kernel {
     /// The kernel refuses the request.
     pub fn handshakes_at(&self, port: u16) -> io::Result<usize> {
         let mut count = 0;
-        self.each(port, 0, &StateFlags::SYN_RECV, |_| count += 1)?;
+        self.0.each(&tcp(port, 0, StateFlags::SYN_RECV), |_| count += 1)?;
         Ok(count)
     }
 
@@ -190,84 +180,28 @@ impl Kernel {
     /// The kernel has no Multipath TCP, or refuses the request.
     pub(super) fn paths_to(&self, port: u16) -> io::Result<Vec<Paths>> {
         let mut found = Vec::new();
-        for (family, any) in FAMILIES {
-            let ports = SocketId { destination_port: port, ..any() };
-            let asked = request(family, multipath::DIAGNOSED, ports, StateFlags::ESTABLISHED);
-            self.0.send(&multipath::of_its_protocol(asked), 0)?;
-            while self.take_part(&mut |paths: Paths| found.push(paths))? {}
-        }
+        let selection = Selection { protocol: Protocol::Multipath, ..tcp(0, port, StateFlags::ESTABLISHED) };
+        self.0.each_message(&selection, |paths: Paths| found.push(paths))?;
         Ok(found)
     }
 
     /// Returns the connections between these ports, of which 0 is any.
-    fn dump(&self, source_port: u16, destination_port: u16, states: &StateFlags) -> io::Result<Vec<Connection>> {
+    fn dump(&self, source_port: u16, destination_port: u16, states: StateFlags) -> io::Result<Vec<Connection>> {
         let mut connections = Vec::new();
-        self.each(source_port, destination_port, states, |response| connections.extend(connection(response)))?;
+        self.0
+            .each(&tcp(source_port, destination_port, states), |response| connections.extend(connection(response)))?;
         Ok(connections)
-    }
-
-    /// Takes each socket between these ports.
-    fn each(
-        &self,
-        source_port: u16,
-        destination_port: u16,
-        states: &StateFlags,
-        mut take: impl FnMut(&InetResponse),
-    ) -> io::Result<()> {
-        for (family, any) in FAMILIES {
-            let ports = SocketId { source_port, destination_port, ..any() };
-            self.0.send(&request(family, IPPROTO_TCP, ports, states.clone()), 0)?;
-            while self.take_part(&mut |message| {
-                if let SockDiagMessage::InetResponse(response) = message {
-                    take(&response);
-                }
-            })? {}
-        }
-        Ok(())
-    }
-
-    /// Reads one part of a dump. Returns false after the last one.
-    fn take_part<M: NetlinkDeserializable>(&self, take: &mut impl FnMut(M)) -> io::Result<bool> {
-        let mut buffer = vec![0; BUFFER];
-        let length = self.0.recv(&mut buffer.as_mut_slice(), 0)?;
-        let mut rest = buffer.get(..length).unwrap_or_default();
-        while !rest.is_empty() {
-            let message = NetlinkMessage::<M>::deserialize(rest)
-                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
-            match message.payload {
-                NetlinkPayload::Done(_) => return Ok(false),
-                NetlinkPayload::Error(error) => return Err(error.to_io()),
-                NetlinkPayload::InnerMessage(message) => take(message),
-                _ => {}
-            }
-            // Each message begins at a multiple of four bytes.
-            let step = usize::try_from(message.header.length).unwrap_or(0).next_multiple_of(4);
-            rest = rest.get(step.max(1)..).unwrap_or_default();
-        }
-        Ok(true)
     }
 }
 
-/// The families of addresses, each with the identity that every socket matches.
-const FAMILIES: [(u8, fn() -> SocketId); 2] = [(AF_INET, SocketId::new_v4), (AF_INET6, SocketId::new_v6)];
-
-fn request(family: u8, protocol: u8, socket_id: SocketId, states: StateFlags) -> Vec<u8> {
-    let mut header = NetlinkHeader::default();
-    header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-    let request = InetRequest { family, protocol, extensions: ExtensionFlags::INFO, states, socket_id };
-    let mut message = NetlinkMessage::new(header, SockDiagMessage::InetRequest(request).into());
-    message.finalize();
-    let mut bytes = vec![0; message.buffer_len()];
-    message.serialize(&mut bytes);
-    bytes
+/// Returns the TCP connections between these ports, of which 0 is any.
+fn tcp(source_port: u16, destination_port: u16, states: StateFlags) -> Selection {
+    Selection { protocol: Protocol::Tcp, source_port, destination_port, states }
 }
 
 fn connection(response: &InetResponse) -> Option<Connection> {
     let socket = &response.header.socket_id;
-    let info = response.nlas.iter().find_map(|attribute| match attribute {
-        Nla::TcpInfo(info) => Some(info),
-        _ => None,
-    })?;
+    let info = tcp_info(response)?;
     let id = ConnectionId {
         local: SocketAddr::new(socket.source_address.to_canonical(), socket.source_port),
         remote: SocketAddr::new(socket.destination_address.to_canonical(), socket.destination_port),

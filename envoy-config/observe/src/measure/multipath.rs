@@ -19,25 +19,10 @@ const FLAGS: u16 = 8;
 /// The other end has agreed: with the first path of a connection, or with a further one.
 const AGREED: u32 = 1 | 1 << 2;
 
-/// The protocol in a request for sockets of one whose number is above 255: `IPPROTO_RAW`.
-pub(super) const DIAGNOSED: u8 = 255;
-/// The attribute with that number: `INET_DIAG_REQ_PROTOCOL`.
-const PROTOCOL: u16 = 3;
-/// `IPPROTO_MPTCP`.
-const MPTCP: u32 = 262;
 /// The attribute of a response with `mptcp_info`: `INET_DIAG_INFO`.
 const INFO: u16 = 2;
 /// The place of `mptcpi_subflows_total` in it (Linux 6.10).
 const PATHS_AT: usize = 80;
-
-/// Turns a request for sockets of [`DIAGNOSED`] into one for those of Multipath TCP.
-pub(super) fn of_its_protocol(mut request: Vec<u8>) -> Vec<u8> {
-    request.extend([8, PROTOCOL].map(u16::to_ne_bytes).concat());
-    request.extend(MPTCP.to_ne_bytes());
-    let length = u32::try_from(request.len()).unwrap_or(u32::MAX).to_ne_bytes();
-    request.iter_mut().zip(length).for_each(|(byte, new)| *byte = new);
-    request
-}
 
 /// The paths of a connection of Multipath TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,9 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_names_the_protocol_and_a_response_has_the_paths() {
-        let asked = of_its_protocol(vec![72, 0, 0, 0, 20, 0]);
-        assert_eq!(asked, [14, 0, 0, 0, 20, 0, 8, 0, 3, 0, 6, 1, 0, 0], "little endian");
+    fn a_response_has_the_paths() {
         let response = |info: &[u8]| {
             let mut header = vec![0; 72];
             // IPv4, established, from port 1 to 192.0.2.7 at port 8443.
