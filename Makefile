@@ -331,8 +331,9 @@ test-e2e: build $(TEST_TOOLS) test-start
 	cargo build --quiet --locked --lib --features longhaul-filters/panic-for-tests
 	mv target/debug/liblonghaul_filters.so $(PANIC_NATIVE)
 	export LONGHAUL_URL_REWRITE_PANIC_WASM=$(PANIC_WASM) LONGHAUL_NATIVE_PANIC=$(PANIC_NATIVE); \
-	for engine in native wasm; do for tests in $(wildcard filters/*/wasm*/tests); do \
-	  LONGHAUL_ENGINE=$$engine $(VENV_TEST)/bin/python -m pytest -ra $$tests || exit 1; done; done
+	for engine in native wasm; do \
+	  LONGHAUL_ENGINE=$$engine $(VENV_TEST)/bin/python -m pytest -ra --numprocesses $(AT_ONCE) --dist loadscope \
+	    $(wildcard filters/*/wasm*/tests) || exit 1; done
 	cd integration && ../$(VENV_TEST)/bin/python -m pytest --reruns 1 $(FILES_AT_ONCE)
 	cd integration && LONGHAUL_ENGINE=wasm ../$(VENV_TEST)/bin/python -m pytest --reruns 1 $(FILES_AT_ONCE) $(WASM_QUICK)
 

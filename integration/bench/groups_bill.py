@@ -1,4 +1,4 @@
-"""The sums of the accounts beside the bytes that Envoy counts on the connections to the ground.
+"""The sums of the accounts, and the part of no client, beside the bytes that Envoy counts on connections to the ground.
 
 Groups and a client of no group load pages, download and upload side by side. Some connections outlive the accounts.
 """
@@ -9,23 +9,13 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from harness.boxes.pep import Pep
-from harness.lab.groups import accounts, bulk, group, until_settled
+from harness.lab.groups import NO_CLIENT, accounts, bulk, crossed, group, until_settled
 from harness.lab.neighbours import CLIENTS, NeighbourBed, light_page, neighbour_bed
 from harness.results.figures import at_most
 
 TARGETS = [at_most("account_error", 0.01)]
 GROUPS = [group("bridge", 0, weight=4), group("crew", 1, 2, quota="20gib/month")]
 SECONDS = 60
-POOLS = ("pipe", "warm")
-
-
-def crossed(remote: Pep) -> float:
-    """The bytes of both directions on connections to the ground. Streams of the pipe count with it alone."""
-    metrics = remote.metrics()
-    names = [name for name in metrics if "upstream_cx_rx_bytes_total" in name or "upstream_cx_tx_bytes_total" in name]
-    own = [pool for pool in POOLS if f'envoy_cluster_ssl_handshake{{envoy_cluster_name="{pool}"}}' in metrics]
-    return sum(metrics[name] for name in names if any(f'envoy_cluster_name="{pool}"' in name for pool in own))
 
 
 def measure(folder: Path, *, quick: bool) -> tuple[dict[str, float | None], Any]:
@@ -45,11 +35,14 @@ def of(bed: NeighbourBed, seconds: float) -> tuple[dict[str, float | None], Any]
     pages = [{"do": "page", "from": CLIENTS[at], "tls": tls} | light_page(next(fresh)) for at, tls in ways]
     jobs = [bulk(1, 2, seconds, 0), bulk(2, 2, seconds, 0, tls=True), bulk(0, 1, seconds / 2, 0, tls=True)]
     bed.load(*jobs, bulk(3, 1, seconds / 2, 0, upload=True), *pages)
-    counted, moved = until_settled(remote) - before, crossed(remote) - began
+    after, moved = until_settled(remote), crossed(remote) - began
+    grown = {name: count - before.get(name, 0) for name, count in after.items()}
+    counted = sum(grown.values())
     wire = sum(bed.line.link.statistics()[way]["carried"]["bytes"] for way in ("down", "up"))
     figures = {
         "account_error": abs(counted - moved) / moved,
         "account_to_wire": counted / wire,
+        "account_of_no_client": grown[NO_CLIENT] / moved,
         "account_mb": counted / 1e6,
     }
     return figures, {"accounts": accounts(remote)}

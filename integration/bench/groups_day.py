@@ -19,10 +19,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import parts
-from bench.groups_bill import crossed
 from harness.host.artifacts import built, need_root
 from harness.host.processes import end_with_parent
-from harness.lab.groups import accounts, bulk, group, until_settled
+from harness.lab.groups import accounts, bulk, crossed, group, until_settled
 from harness.lab.neighbours import CLIENTS, NeighbourBed, light_page, neighbour_bed
 from harness.results.figures import at_most
 
@@ -85,7 +84,7 @@ def day(folder: Path, *, quick: bool) -> tuple[parts.Figures, Any]:
     broken = 0
     with neighbour_bed(folder, "fair", near={"clients": GROUPS}) as bed:
         remote = bed.running.remote
-        began, on_the_wire = until_settled(remote), crossed(remote)
+        began, on_the_wire = sum(until_settled(remote).values()), crossed(remote)
         for part, hours in PARTS_OF_DAY.items():
             before = moved(bed)
             done = bed.load(*jobs(part, hours * hour_s))
@@ -100,7 +99,8 @@ def day(folder: Path, *, quick: bool) -> tuple[parts.Figures, Any]:
             bulks = [one["bytes"] for one in done if "bytes" in one]
             details[part] = {"shares": share, "status": words(bed), "downloads": bulks}
             print(f"    {part}: {share}; {words(bed)}", flush=True)
-        whole, crossed_bytes = until_settled(remote) - began, crossed(remote) - on_the_wire
+        whole = sum(until_settled(remote).values()) - began
+        crossed_bytes = crossed(remote) - on_the_wire
     first, second = details["afternoon"]["downloads"]
     figures |= {
         "day_account_error": abs(whole - crossed_bytes) / crossed_bytes,

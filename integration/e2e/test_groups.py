@@ -11,7 +11,7 @@ import pytest
 
 from harness.boxes.pep import command, parse_metrics
 from harness.host.waiting import wait_for
-from harness.lab.groups import accounts, bulk, group, until_weighed, weights_in
+from harness.lab.groups import NO_CLIENT, accounts, bulk, crossed, group, until_weighed, used, weights_in
 from harness.lab.neighbours import BULK, CLIENTS, SERVERS, NeighbourBed, neighbour_bed
 
 LINK = {"down.rate_bps": "4000000", "up.rate_bps": "1000000", "down.delay_ms": "150", "up.delay_ms": "150"}
@@ -74,6 +74,25 @@ def test_the_bill_counts_each_group_and_who_used_what_stays_in_a_file_for_root(b
     public = words + remote.page(METRICS) + (remote.state / "run.json").read_text()
     assert BULK not in public
     assert CLIENTS[CREW] not in public
+
+
+def test_the_accounts_add_up_to_the_link_with_the_bytes_of_no_client(bed: NeighbourBed) -> None:
+    remote = bed.running.remote
+    before, began = used(remote), crossed(remote)
+    # The clients leave in the middle of their downloads.
+    bed.load(bulk(CREW, 8, 1.5, 0), bulk(BRIDGE, 4, 1.5, 0, tls=True))
+
+    def error() -> float:
+        # The link first: the accounts follow it.
+        moved, grown = crossed(remote) - began, sum(used(remote).values()) - sum(before.values())
+        return abs(grown - moved) / moved
+
+    wait_for("sums that are equal", lambda: error() < 0.02, timeout_s=90)
+    assert used(remote)[NO_CLIENT] > before[NO_CLIENT]
+    metrics = parse_metrics(remote.page(METRICS))
+    assert metrics[f'longhaul_group_bytes_total{{group="{NO_CLIENT}",direction="down"}}'] > 0
+    words = command("status", "--state", remote.state).stdout
+    assert re.search(rf"^group +{NO_CLIENT}: today .* down", words, re.MULTILINE), words
 
 
 def test_a_quota_slows_while_running_and_never_cuts(bed: NeighbourBed) -> None:

@@ -11,6 +11,11 @@ from harness.host.waiting import wait_for
 
 from .neighbours import BULK, CLIENTS, SERVERS, NeighbourBed
 
+POOLS = ("pipe", "warm")
+"""The clusters of connections to the ground."""
+NO_CLIENT = "no client"
+"""The account of bytes that crossed the link for no client."""
+
 
 def group(name: str, *clients: int, **keys: Any) -> dict[str, Any]:
     """An entry of `clients`. The clients are numbers of `CLIENTS`."""
@@ -23,22 +28,31 @@ def accounts(remote: Pep) -> dict[str, dict[str, Any]]:
     return {one["name"]: one for one in report["groups"]}
 
 
-def used(remote: Pep) -> int:
-    """The bytes of all groups since the start of the run, in both directions."""
-    return sum(one["since_start"]["down"] + one["since_start"]["up"] for one in accounts(remote).values())
+def used(remote: Pep) -> dict[str, int]:
+    """The bytes of each account since the start of the run, in both directions."""
+    return {name: one["since_start"]["down"] + one["since_start"]["up"] for name, one in accounts(remote).items()}
 
 
-def until_settled(remote: Pep) -> int:
-    """Waits until the accounts have the last lines of Envoy. Returns the bytes of all groups."""
-    last = -1
+def crossed(remote: Pep) -> float:
+    """The bytes of both directions on connections to the ground. Streams of the pipe count with it alone."""
+    metrics = remote.metrics()
+    names = [name for name in metrics if "upstream_cx_rx_bytes_total" in name or "upstream_cx_tx_bytes_total" in name]
+    own = [pool for pool in POOLS if f'envoy_cluster_ssl_handshake{{envoy_cluster_name="{pool}"}}' in metrics]
+    return sum(metrics[name] for name in names if any(f'envoy_cluster_name="{pool}"' in name for pool in own))
+
+
+def until_settled(remote: Pep) -> dict[str, int]:
+    """Waits until the accounts have the last lines of Envoy. Returns the bytes of each account."""
+    last: dict[str, int] = {}
 
     def same() -> bool:
         nonlocal last
         before, last = last, used(remote)
-        return before == last
+        # Health checks go on.
+        return all(last.get(name) == count for name, count in before.items() if name != NO_CLIENT) and bool(before)
 
-    # Longer than the report takes, and the lines of a stream that is under way.
-    wait_for("the accounts", same, timeout_s=120, interval_s=16)
+    # Longer than the report takes, and the lines of a stream that is under way. Bytes of no client follow as late.
+    wait_for("the accounts", same, timeout_s=120, interval_s=32)
     return last
 
 

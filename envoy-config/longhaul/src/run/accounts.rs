@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use longhaul_config::Settings;
 use longhaul_observe::bill::{Billed, GroupReport, Ledger, WhoHour};
+use longhaul_observe::why::CostReport;
 
 use super::log::Level;
 use super::publisher::now;
@@ -70,6 +71,14 @@ impl Accounts {
             self.save(settings);
         }
         self.ledger.slow(groups)
+    }
+
+    /// Takes the use of the link since the start of the run.
+    pub(super) fn cross(&mut self, costs: &CostReport) {
+        // Without groups, nothing is counted.
+        if !self.report.is_empty() {
+            self.changed |= self.ledger.cross(costs, now());
+        }
     }
 
     /// Returns the accounts for `longhaul status`, some seconds old.

@@ -567,7 +567,10 @@ impl Serving for Run {
                 Event::Vanishing(bytes) => self.other_end.vanishing = bytes,
                 Event::GroundReports(report) => self.other_end.ground = report,
                 Event::Problems(problems) => self.problems = problems,
-                Event::Costs(costs) => self.costs = *costs,
+                Event::Costs(costs) => {
+                    self.clients.accounts.cross(&costs);
+                    self.costs = *costs;
+                }
                 Event::Compared(compared) => self.compared = compared,
             }
             event = self.events.try_recv();

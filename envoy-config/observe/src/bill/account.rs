@@ -94,7 +94,7 @@ impl Account {
         let used = quota.map(|quota| self.of(quota.per));
         GroupReport {
             name: group.map_or(ClientGroup::OTHERS, |group| &group.name).to_owned(),
-            weight: group.map_or(1, |group| group.weight),
+            weight: Some(group.map_or(1, |group| group.weight)),
             today: Sum::of(self.day),
             this_month: Sum::of(self.month),
             since_start: Sum::of(self.since_start),
@@ -106,15 +106,21 @@ impl Account {
             }),
         }
     }
+
+    /// Returns the account of bytes that no client has.
+    pub(super) fn report_of_no_client(&self) -> GroupReport {
+        GroupReport { name: GroupReport::NO_CLIENT.to_owned(), weight: None, ..self.report(None) }
+    }
 }
 
 /// The use of the link by one group, for `longhaul status`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupReport {
-    /// The name of the group, or `others`.
+    /// The name of the group, `others`, or [`Self::NO_CLIENT`].
     pub name: String,
-    /// The weight of each client, while the group is within its quota.
-    pub(crate) weight: u32,
+    /// The weight of each client, while the group is within its quota. None: there is no client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) weight: Option<u32>,
     /// Since midnight in UTC.
     pub(crate) today: Sum,
     /// Since the first of the month.
@@ -123,6 +129,11 @@ pub struct GroupReport {
     pub since_start: Sum,
     /// None: the group has no quota.
     pub quota: Option<QuotaReport>,
+}
+
+impl GroupReport {
+    /// The name of the bytes that no client has. A group's name has no space.
+    pub const NO_CLIENT: &str = "no client";
 }
 
 /// Bytes and time.

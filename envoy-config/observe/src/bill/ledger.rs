@@ -8,10 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::account::{Account, GroupReport};
 use super::billed::{Billed, Moved};
+use super::unbilled::Unbilled;
 use super::who::WhoHour;
+use crate::why::{CostReport, Crossed};
 
 /// A stream without a line for so long has gone with its Envoy. One that is under way has a line each 10 s.
 const FORGET_S: u64 = 60;
+/// The accounts that no group has.
+const UNNAMED: [&str; 2] = [ClientGroup::OTHERS, GroupReport::NO_CLIENT];
 /// The streams that are remembered while they are under way. Those beyond count at their end alone.
 const MOST_STREAMS: usize = 100_000;
 
@@ -24,6 +28,8 @@ pub struct Ledger {
     streams: HashMap<String, Counted>,
     #[serde(skip)]
     forgot_s: u64,
+    #[serde(skip)]
+    unbilled: Unbilled,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,12 +61,21 @@ impl Ledger {
         }
         let name = group_of(groups, billed.client).map_or(ClientGroup::OTHERS, |group| &group.name);
         self.accounts.entry(name.to_owned()).or_default().add(down, up, at_s);
+        self.unbilled.bill(down, up);
         Moved { client: billed.client, site: billed.site, down, up }
+    }
+
+    /// Takes the use of the link since the start of the run, at a time in seconds since 1970. Returns true if no client has a part
+    /// of it.
+    pub fn cross(&mut self, costs: &CostReport, at_s: u64) -> bool {
+        let new = self.unbilled.read(costs.crossed, at_s);
+        self.accounts.entry(GroupReport::NO_CLIENT.to_owned()).or_default().add(new.down, new.up, at_s);
+        new != Crossed::default()
     }
 
     /// Begins each period that has turned. Forgets groups that are no more, and streams that have gone.
     pub fn tend(&mut self, groups: &[ClientGroup], at_s: u64) {
-        let is_one = |name: &str| name == ClientGroup::OTHERS || groups.iter().any(|group| group.name == name);
+        let is_one = |name: &str| UNNAMED.contains(&name) || groups.iter().any(|group| group.name == name);
         self.accounts.retain(|name, _| is_one(name));
         self.accounts.values_mut().for_each(|account| account.turn(at_s));
         if self.forgot_s + FORGET_S < at_s || at_s < self.forgot_s {
@@ -77,13 +92,14 @@ impl Ledger {
         groups.iter().filter(is_slow).map(|group| group.name.clone()).collect()
     }
 
-    /// Returns the account of each group in the order of the file, and of the clients in no group.
+    /// Returns the account of each group in the order of the file, of the clients in no group, and of no client.
     #[must_use]
     pub fn report(&self, groups: &[ClientGroup]) -> Vec<GroupReport> {
         let none = Account::default();
         let of = |name: &str| self.accounts.get(name).unwrap_or(&none);
         let named = groups.iter().map(|group| of(&group.name).report(Some(group)));
-        named.chain([of(ClientGroup::OTHERS).report(None)]).collect()
+        let others = of(ClientGroup::OTHERS).report(None);
+        named.chain([others, of(GroupReport::NO_CLIENT).report_of_no_client()]).collect()
     }
 }
 
@@ -130,17 +146,32 @@ mod tests {
         ] {
             ledger.count(one, &groups(), NOW, None);
         }
-        assert_eq!(downs(&ledger), [50, 705, 9]);
+        assert_eq!(downs(&ledger), [50, 705, 9, 0]);
         assert!(ledger.slow(&groups()).is_empty());
         assert_eq!(ledger.moved(line("a", true, "192.0.2.70", 1000), &groups(), NOW).down, 300);
-        assert_eq!(downs(&ledger), [50, 1005, 9]);
+        assert_eq!(downs(&ledger), [50, 1005, 9, 0]);
         assert_eq!(ledger.slow(&groups()), BTreeSet::from(["crew".to_owned()]));
         let saved = serde_json::to_string(&ledger).unwrap();
         let mut next: Ledger = serde_json::from_str(&saved).unwrap();
         next.tend(&groups(), NOW + 1);
-        assert_eq!((downs(&next), next.slow(&groups()).len()), (vec![50, 1005, 9], 1), "a restart keeps them");
+        assert_eq!((downs(&next), next.slow(&groups()).len()), (vec![50, 1005, 9, 0], 1), "a restart keeps them");
         next.tend(&groups(), NOW + 86_400);
-        assert!(next.slow(&groups()).is_empty() && downs(&next) == [0, 0, 0]);
+        assert!(next.slow(&groups()).is_empty() && downs(&next) == [0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn bytes_of_no_client_stand_in_a_row_of_their_own_and_outlive_restarts() {
+        let mut ledger = Ledger::default();
+        let cross = |down| CostReport { crossed: Crossed { down, up: 0 }, ..CostReport::default() };
+        assert!(!ledger.cross(&cross(0), NOW));
+        ledger.count(line("a", true, "192.0.2.70", 700), &groups(), NOW + 1, None);
+        assert!(!ledger.cross(&cross(1000), NOW + 2) && ledger.cross(&cross(1000), NOW + 20));
+        assert_eq!(downs(&ledger), [0, 700, 0, 300]);
+        assert!(ledger.report(&groups()).last().unwrap().weight.is_none());
+        let saved = serde_json::to_string(&ledger).unwrap();
+        let mut next: Ledger = serde_json::from_str(&saved).unwrap();
+        next.tend(&groups(), NOW + 30);
+        assert_eq!(downs(&next), [0, 700, 0, 300]);
     }
 
     #[test]
@@ -152,6 +183,6 @@ mod tests {
         ledger.tend(&groups(), NOW + 140);
         assert_eq!(ledger.streams.keys().collect::<Vec<_>>(), ["new"]);
         ledger.tend(&groups()[..1], NOW + 141);
-        assert_eq!(ledger.report(&groups()[..1]).len(), 2);
+        assert_eq!(ledger.report(&groups()[..1]).len(), 3);
     }
 }

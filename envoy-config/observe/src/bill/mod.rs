@@ -6,6 +6,7 @@
 //! | `calendar` | in which day, week and month is a time? |
 //! | `account` | what has a group used, and is it beyond its quota? |
 //! | `ledger` | whose bytes are they? |
+//! | `unbilled` | which bytes of the link has no client? |
 //! | `who` | which client used which site in an hour? |
 //!
 //! Everything here takes values and returns values. `longhaul run` reads the lines, and writes the files.
@@ -14,6 +15,7 @@ mod account;
 mod billed;
 mod calendar;
 mod ledger;
+mod unbilled;
 mod who;
 
 pub use {

@@ -165,10 +165,11 @@ fn group(group: &GroupReport) -> String {
         format!("; quota {} of {} this {}{state}", size(quota.used), size(quota.bytes), quota.per)
     });
     format!(
-        "{name}: weight {weight}, today {} down, {} up, {}; this month {} down, {} up{}",
+        "{name}: {}today {} down, {} up{}; this month {} down, {} up{}",
+        weight.map(|weight| format!("weight {weight}, ")).unwrap_or_default(),
         size(today.down),
         size(today.up),
-        time(today.seconds),
+        weight.map(|_| format!(", {}", time(today.seconds))).unwrap_or_default(),
         size(this_month.down),
         size(this_month.up),
         quota.unwrap_or_default()

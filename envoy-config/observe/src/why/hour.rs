@@ -9,6 +9,26 @@ const MINUTES: u64 = 60;
 const MINUTE_S: u64 = 60;
 const DAY_S: u64 = 86_400;
 
+/// Bytes over the link since the start of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Crossed {
+    /// To clients.
+    pub down: u64,
+    /// From clients.
+    pub up: u64,
+}
+
+impl Crossed {
+    pub(crate) fn add(&mut self, down: u64, up: u64) {
+        *self = Self { down: self.down.saturating_add(down), up: self.up.saturating_add(up) };
+    }
+
+    /// Returns what is here and not in `other`.
+    pub(crate) fn beyond(self, other: Self) -> Self {
+        Self { down: self.down.saturating_sub(other.down), up: self.up.saturating_sub(other.up) }
+    }
+}
+
 /// The use of the link in a minute.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Minute {
@@ -35,6 +55,9 @@ pub(crate) struct Today {
 pub(crate) struct Hour {
     minutes: Vec<Minute>,
     today: Today,
+    /// The use of the link since the first reading.
+    #[serde(skip)]
+    crossed: Crossed,
     /// The last reading. Another run may have another Envoy.
     #[serde(skip)]
     before: Option<Reading>,
@@ -50,9 +73,11 @@ impl Hour {
         today.round_trips = today.round_trips.saturating_add(saved.round_trips);
         today.bytes = today.bytes.saturating_add(saved.bytes);
         today.from_cache = today.from_cache.saturating_add(saved.from_cache);
+        let (down, up) = (grown(reading.down, before.down), grown(reading.up, before.up));
+        self.crossed.add(down, up);
         if let Some(minute) = self.minutes.last_mut() {
-            minute.down = minute.down.saturating_add(grown(reading.down, before.down));
-            minute.up = minute.up.saturating_add(grown(reading.up, before.up));
+            minute.down = minute.down.saturating_add(down);
+            minute.up = minute.up.saturating_add(up);
         }
     }
 
@@ -71,6 +96,12 @@ impl Hour {
     #[must_use]
     pub(crate) fn minutes(&self) -> &[Minute] {
         &self.minutes
+    }
+
+    /// Returns the use of the link since the first reading.
+    #[must_use]
+    pub(crate) fn crossed(&self) -> Crossed {
+        self.crossed
     }
 
     /// Returns the savings of today.

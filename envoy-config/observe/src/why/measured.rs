@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::hour::{Minute, Today};
+use super::hour::{Crossed, Minute, Today};
 
 /// A median time with the number of times behind it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,4 +90,7 @@ pub struct CostReport {
     pub(crate) hour: Vec<Minute>,
     /// The savings of today.
     pub(crate) today: Today,
+    /// The use of the link since the start of the run, for the accounts of groups.
+    #[serde(skip)]
+    pub(crate) crossed: Crossed,
 }

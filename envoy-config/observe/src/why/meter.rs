@@ -65,7 +65,12 @@ impl Meter {
     /// Returns what a run reports.
     #[must_use]
     pub fn report(&self) -> CostReport {
-        CostReport { measured: self.measured(), hour: self.hour.minutes().to_vec(), today: self.hour.today() }
+        CostReport {
+            measured: self.measured(),
+            hour: self.hour.minutes().to_vec(),
+            today: self.hour.today(),
+            crossed: self.hour.crossed(),
+        }
     }
 
     /// Returns the sums for the next run.

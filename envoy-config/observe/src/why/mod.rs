@@ -37,7 +37,7 @@ pub(crate) use reading::passes_through;
 pub(crate) use {
     causes::explain,
     finding::{Cause, Verdict, Way, Why},
-    hour::{Minute, Today},
+    hour::{Crossed, Minute, Today},
     measured::Timed,
     reading::Saved,
 };
