@@ -56,6 +56,7 @@ def measured_block(run: dict) -> str:
             "0%",
             parts("account_error"),
         ),
+        ("part of no client in that minute", "", parts("account_of_no_client")),
     )
     lines = ["| | due | figure |", "|---|---|---|", *(f"| {what} | {due} | {figure} |" for what, due, figure in rows)]
-    return "\n".join([*lines, "", f"`make bench ONLY=groups` measured this on {run['date']}, in one run."])
+    return "\n".join([*lines, "", f"`make bench ONLY=groups` measured this on {run['date']}."])
