@@ -47,6 +47,14 @@ pub struct Selection {
     pub states: StateFlags,
 }
 
+impl Selection {
+    /// Returns the TCP connections between these ports, of which 0 is any.
+    #[must_use]
+    pub fn tcp(source_port: u16, destination_port: u16, states: StateFlags) -> Self {
+        Self { protocol: Protocol::Tcp, source_port, destination_port, states }
+    }
+}
+
 /// A socket to the kernel, which shows the sockets of its network namespace.
 #[derive(Debug)]
 pub struct KernelSockets(Socket);
@@ -173,8 +181,7 @@ mod tests {
             let own = client.local_addr().unwrap().port();
             let kernel = KernelSockets::open().unwrap();
             let found = |source_port, destination_port| {
-                let states = StateFlags::ESTABLISHED;
-                let selection = Selection { protocol: Protocol::Tcp, source_port, destination_port, states };
+                let selection = Selection::tcp(source_port, destination_port, StateFlags::ESTABLISHED);
                 let mut ports = Vec::new();
                 kernel
                     .each(&selection, |response| {

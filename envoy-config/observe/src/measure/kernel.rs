@@ -149,7 +149,7 @@ impl Kernel {
     pub(crate) fn others_at(&self, port: u16) -> io::Result<Vec<SocketAddr>> {
         let mut others = Vec::new();
         let states = StateFlags::ESTABLISHED | StateFlags::SYN_SENT | StateFlags::CLOSE_WAIT;
-        self.0.each(&tcp(0, port, states), |response| {
+        self.0.each(&Selection::tcp(0, port, states), |response| {
             let id = &response.header.socket_id;
             others.push(SocketAddr::new(id.destination_address.to_canonical(), id.destination_port));
         })?;
@@ -170,7 +170,7 @@ impl Kernel {
     /// The kernel refuses the request.
     pub fn handshakes_at(&self, port: u16) -> io::Result<usize> {
         let mut count = 0;
-        self.0.each(&tcp(port, 0, StateFlags::SYN_RECV), |_| count += 1)?;
+        self.0.each(&Selection::tcp(port, 0, StateFlags::SYN_RECV), |_| count += 1)?;
         Ok(count)
     }
 
@@ -180,7 +180,7 @@ impl Kernel {
     /// The kernel has no Multipath TCP, or refuses the request.
     pub(super) fn paths_to(&self, port: u16) -> io::Result<Vec<Paths>> {
         let mut found = Vec::new();
-        let selection = Selection { protocol: Protocol::Multipath, ..tcp(0, port, StateFlags::ESTABLISHED) };
+        let selection = Selection { protocol: Protocol::Multipath, ..Selection::tcp(0, port, StateFlags::ESTABLISHED) };
         self.0.each_message(&selection, |paths: Paths| found.push(paths))?;
         Ok(found)
     }
@@ -188,15 +188,11 @@ impl Kernel {
     /// Returns the connections between these ports, of which 0 is any.
     fn dump(&self, source_port: u16, destination_port: u16, states: StateFlags) -> io::Result<Vec<Connection>> {
         let mut connections = Vec::new();
-        self.0
-            .each(&tcp(source_port, destination_port, states), |response| connections.extend(connection(response)))?;
+        self.0.each(&Selection::tcp(source_port, destination_port, states), |response| {
+            connections.extend(connection(response));
+        })?;
         Ok(connections)
     }
-}
-
-/// Returns the TCP connections between these ports, of which 0 is any.
-fn tcp(source_port: u16, destination_port: u16, states: StateFlags) -> Selection {
-    Selection { protocol: Protocol::Tcp, source_port, destination_port, states }
 }
 
 fn connection(response: &InetResponse) -> Option<Connection> {

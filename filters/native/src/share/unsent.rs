@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use kernel_sockets::{KernelSockets, Protocol, Selection, tcp_info};
+use kernel_sockets::{KernelSockets, Selection, tcp_info};
 use netlink_packet_sock_diag::inet::StateFlags;
 use netlink_packet_sock_diag::inet::nlas::TcpInfo;
 
@@ -50,8 +50,7 @@ impl Unsent {
 
 /// Returns the most unsent bytes of a connection to this port.
 fn unsent_to(kernel: &KernelSockets, destination_port: u16) -> io::Result<u64> {
-    let states = StateFlags::ESTABLISHED;
-    let selection = Selection { protocol: Protocol::Tcp, source_port: 0, destination_port, states };
+    let selection = Selection::tcp(0, destination_port, StateFlags::ESTABLISHED);
     let mut most = 0;
     kernel.each(&selection, |response| most = most.max(tcp_info(response).map_or(0, unsent)))?;
     Ok(most)
