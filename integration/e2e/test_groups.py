@@ -85,8 +85,8 @@ def test_the_accounts_add_up_to_the_link_with_the_bytes_of_no_client(bed: Neighb
     def are_equal() -> bool:
         # Bytes from before this test may come to the accounts in it. In all, the accounts never have more than the
         # link.
-        moved, grown = crossed(remote) - began, sum(used(remote).values()) - sum(before.values())
-        return grown > 0.98 * moved and sum(used(remote).values()) < 1.02 * crossed(remote)
+        link, accounted = crossed(remote), sum(used(remote).values())
+        return accounted - sum(before.values()) > 0.98 * (link - began) and accounted < 1.02 * link
 
     wait_for("sums that are equal", are_equal, timeout_s=90, interval_s=1)
     assert used(remote)[NO_CLIENT] > before[NO_CLIENT]

@@ -133,7 +133,7 @@ pub struct GroupReport {
 
 impl GroupReport {
     /// The name of the bytes that no client has. A group's name has no space.
-    pub const NO_CLIENT: &str = "no client";
+    pub(crate) const NO_CLIENT: &str = "no client";
 }
 
 /// Bytes and time.

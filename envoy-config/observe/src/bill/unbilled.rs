@@ -13,25 +13,23 @@ const FORGET_S: u64 = 60;
 /// Finds the bytes that nobody has.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unbilled {
-    /// The use of the link before anything was billed.
-    began: Crossed,
+    /// The part of the use of the link that needs no client any more: before the first reading, of a client, or of nobody.
+    accounted: Crossed,
     /// Readings whose lines may still come, with their times in seconds since 1970. The last one stays.
     readings: VecDeque<(u64, Crossed)>,
-    billed: Crossed,
-    found: Crossed,
 }
 
 impl Unbilled {
     /// Counts the bytes of a line.
     pub(super) fn bill(&mut self, down: u64, up: u64) {
-        self.billed.add(down, up);
+        self.accounted.add(down, up);
     }
 
     /// Takes the use of the link at a time. Returns the bytes that crossed some time before, and that no line has had since.
     pub(super) fn read(&mut self, crossed: Crossed, at_s: u64) -> Crossed {
         self.readings.retain(|(read_s, _)| *read_s <= at_s);
         if self.readings.back().is_none_or(|(read_s, _)| read_s + FORGET_S < at_s) {
-            *self = Self { began: crossed, ..Self::default() };
+            *self = Self { accounted: crossed, ..Self::default() };
         }
         self.readings.push_back((at_s, crossed));
         let mut due = None;
@@ -39,8 +37,8 @@ impl Unbilled {
             due = Some(crossed);
         }
         let Some(due) = due else { return Crossed::default() };
-        let new = due.beyond(self.began).beyond(self.billed).beyond(self.found);
-        self.found.add(new.down, new.up);
+        let new = due.beyond(self.accounted);
+        self.accounted.add(new.down, new.up);
         new
     }
 }
