@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +47,12 @@ def test_a_client_with_sixteen_downloads_gets_what_one_with_one_gets(bed: Neighb
     assert min(got[2:]) > 0.15 * sum(got), got
     assert sum(got) * 8 / (seconds - skip_s) > 0.6 * 4e6, "the limit leaves the link no more idle than it says"
     assert [one["whole"] for one in results[4:]] == [True] * 4, results[4:]
+    # Connections that are busy for so long start BBR again, where the kernel has it, and have it still.
+    renewals = bed.running.ground.metrics().get("longhaul_link_share_renewals_total{}", 0)
+    assert (renewals > 0) == ("renewed" in _shares_of(bed).read_text()), renewals
+    listed = ["ss", "--tcp", "--info", "--no-header", "state", "established", f"sport = :{PIPE_PORT}"]
+    sockets = subprocess.check_output(bed.line.gateway.inside(listed), text=True)
+    assert sockets.count(" bbr ") == (sockets.count("cwnd:") if renewals else 0), sockets
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
@@ -86,7 +93,7 @@ def test_the_limit_follows_a_link_that_carries_half_of_what_is_stated(
     """The ground knows the link by the remote's report."""
     half, native = LINK | {"down.rate_bps": "2000000"}, {"engine": "native"}
     with neighbour_bed(tmp_path, "fair", link=half, stated=STATED, far=native, peers=["*.example"]) as bed:
-        file = bed.running.ground.state / "rendered" / "ecds" / "link-share.yaml"
+        file = _shares_of(bed)
 
         def limit() -> int:
             return int(re.findall(r'bytes_per_second\\":(\d+)', file.read_text())[0])
@@ -180,3 +187,8 @@ def test_each_remote_of_a_ground_shares_a_link_of_its_own(
         limit = rate / 8 * (seconds - skip_s)
         assert 0.55 * limit < sum(mine) < limit, got
         assert min(mine) > 0.33 * sum(mine), got
+
+
+def _shares_of(bed: NeighbourBed) -> Path:
+    """Returns the file of the filter that shares the link at the ground."""
+    return bed.running.ground.state / "rendered" / "ecds" / "link-share.yaml"

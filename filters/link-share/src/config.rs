@@ -17,6 +17,9 @@ pub struct Config {
     /// The ports of the grounds, at a remote. Large streams wait for bytes that the kernel has not sent there.
     #[serde(default)]
     pub ports: Vec<u16>,
+    /// The congestion control that connections start again (see [`crate::renewal`]), as the kernel names it. None: none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renewed: Option<String>,
 }
 
 /// The half of a stream that crosses the link behind the filter.

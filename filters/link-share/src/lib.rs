@@ -19,6 +19,7 @@
 //! | [`cost`] | the bytes of a piece on the link |
 //! | [`allowance`] | the bytes that may be sent now |
 //! | [`link`] | the order |
+//! | [`renewal`] | the connections whose congestion control starts again |
 
 /// The name of the filter in Envoy's configuration and in files.
 pub const NAME: &str = "link-share";
@@ -29,10 +30,12 @@ pub mod config;
 pub mod cost;
 pub mod introduction;
 pub mod link;
+pub mod renewal;
 pub mod subscriber;
 
 pub use account::StreamId;
 pub use config::{Config, Direction, LinkConfig};
 pub use introduction::Introduction;
 pub use link::{Link, Verdict};
+pub use renewal::Renewals;
 pub use subscriber::Subscriber;

@@ -213,7 +213,7 @@ impl Link {
         }
     }
 
-    /// Takes the most bytes that a connection over the link has not sent yet. BBR pauses each connection for a round trip every
+    /// Takes the most bytes that a connection over the link has not sent yet. BBR pauses a connection for a round trip every
     /// ten seconds, and a limit of almost the whole link never drains what has come meanwhile. The bytes of a page would stand
     /// behind it. So large streams wait for it.
     pub fn set_unsent(&mut self, bytes: u64) {

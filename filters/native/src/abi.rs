@@ -94,6 +94,9 @@ callbacks! {
     fn envoy_dynamic_module_callback_http_drain_body(stream: Ptr, body: u32, count: usize) -> bool;
     fn envoy_dynamic_module_callback_http_filter_get_attribute_string(stream: Ptr, id: u32, value: *mut Lent) -> bool;
     fn envoy_dynamic_module_callback_http_filter_get_attribute_int(stream: Ptr, id: u32, value: *mut u64) -> bool;
+    fn envoy_dynamic_module_callback_http_set_socket_option_bytes(
+        stream: Ptr, level: i64, name: i64, state: u32, direction: u32, value: Lent,
+    ) -> bool;
     fn envoy_dynamic_module_callback_http_set_filter_state_bytes(stream: Ptr, key: Lent, value: Lent) -> bool;
     fn envoy_dynamic_module_callback_http_filter_http_callout(
         stream: Ptr, id: *mut u64, cluster: Lent, fields: *mut LentField, count: usize, body: Lent, timeout_ms: u64,
@@ -571,6 +574,30 @@ impl Stream {
         // SAFETY: live slices; Envoy copies them.
         unsafe {
             envoy::envoy_dynamic_module_callback_http_set_filter_state_bytes(self.0, Lent::of(key), Lent::of(value))
+        }
+    }
+
+    /// Gives the connection of the client another congestion control, which starts at once. False: the kernel has none of that
+    /// name, or does not allow it.
+    ///
+    /// Envoy remembers each call until the stream ends.
+    pub(crate) fn set_congestion_control(self, name: &[u8]) -> bool {
+        // IPPROTO_TCP and TCP_CONGESTION (tcp(7)), and Envoy's numbers of a listening socket's state and of the client's side. With
+        // the client's side, Envoy sets the option on the open connection.
+        const LEVEL: i64 = 6;
+        const NAME: i64 = 13;
+        const LISTENING: u32 = 2;
+        const DOWNSTREAM: u32 = 1;
+        // SAFETY: a live slice; Envoy copies it.
+        unsafe {
+            envoy::envoy_dynamic_module_callback_http_set_socket_option_bytes(
+                self.0,
+                LEVEL,
+                NAME,
+                LISTENING,
+                DOWNSTREAM,
+                Lent::of(name),
+            )
         }
     }
 

@@ -207,6 +207,12 @@ mod functions {
             *value = 258;
             true
         }
+        fn envoy_dynamic_module_callback_http_set_socket_option_bytes(
+            stream: Ptr, level: i64, name: i64, state: u32, direction: u32, value: Lent,
+        ) -> bool {
+            say(format!("socket option {level}/{name} {}", text(value)));
+            text(value) != "unknown"
+        }
         fn envoy_dynamic_module_callback_http_set_filter_state_bytes(stream: Ptr, key: Lent, value: Lent) -> bool {
             fake(|fake| fake.state.push((key.bytes().to_vec(), value.bytes().to_vec())));
             true

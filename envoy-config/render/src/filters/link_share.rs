@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use link_share::config::WeightConfig;
 use link_share::{Config, Direction, LinkConfig};
 use longhaul_config::{Ground, Role, RoleName};
+use longhaul_derive::{CongestionControl, MultipathUse};
 
 use super::{Context, Filter, Position};
 use crate::RenderError;
@@ -50,7 +51,18 @@ fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
         Role::Remote(remote) => remote.grounds.iter().map(|ground| ground.port).collect(),
         Role::Ground(_) | Role::Edge => BTreeSet::new(),
     };
-    Ok(Some(serde_json::to_string(&Config { direction, links, ports: ports.into_iter().collect() })?))
+    let renewed = renewed(context).map(str::to_owned);
+    Ok(Some(serde_json::to_string(&Config { direction, links, ports: ports.into_iter().collect(), renewed })?))
+}
+
+/// Returns the congestion control that connections over the link start again before it pauses: BBR, at a ground that keeps its queue
+/// short. Without a limit BBR finds the rate, and needs its pause. With Multipath TCP, `multipath-sockets` changes it.
+fn renewed<'a>(context: &'a Context<'_>) -> Option<&'a str> {
+    let (settings, derived) = (context.settings, context.derived);
+    let CongestionControl::Named(name) = &derived.congestion_control.value else { return None };
+    let keeps_short = derived.neighbours.sent_by(&settings.role).is_some();
+    let is_plain = !matches!(derived.multipath, MultipathUse::Accepts(_));
+    (matches!(settings.role, Role::Ground(_)) && keeps_short && is_plain && name.starts_with("bbr")).then_some(name)
 }
 
 /// Returns the names of the links of a ground. The first link that has the name of a remote counts, so patterns come behind the

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use link_share::{Config, Direction, Introduction, Subscriber, Verdict};
 
 use self::queue::{Place, Queue};
-use crate::abi::{self, Body, Map, Stream};
+use crate::abi::{self, Body, Map, Number, Stream};
 use crate::worker::{Event, Then};
 
 /// The address of the client, which the box itself has written.
@@ -27,6 +27,12 @@ const NAMES: &[u8] = b"x-longhaul-names";
 const COUNTERS: [&str; 2] =
     ["longhaul_link_share_bytes_total_reason_at_once", "longhaul_link_share_bytes_total_reason_waited"];
 
+/// The counter of connections whose congestion control has started again.
+const RENEWALS: &str = "longhaul_link_share_renewals_total";
+
+/// A congestion control that every kernel has and allows. A connection has it between the end and the start of its own.
+const BETWEEN: &[u8] = b"reno";
+
 /// One configuration, the same for all workers.
 #[derive(Debug)]
 pub(crate) struct Share {
@@ -34,6 +40,7 @@ pub(crate) struct Share {
     envoy: abi::Config,
     /// Envoy's numbers of the counters of bytes: those that passed at once, and those that waited.
     bytes: [Option<usize>; COUNTERS.len()],
+    renewals: Option<usize>,
 }
 
 impl Share {
@@ -44,7 +51,14 @@ impl Share {
     pub(crate) fn load(envoy: abi::Config, json: &[u8]) -> Result<Self, String> {
         let config = Config::from_json(json).map_err(|error| error.to_string())?;
         Queue::configure(&config);
-        Ok(Self { config, envoy, bytes: COUNTERS.map(|name| envoy.define_counter(name).ok()) })
+        let counter = |name| envoy.define_counter(name).ok();
+        Ok(Self { config, envoy, bytes: COUNTERS.map(counter), renewals: counter(RENEWALS) })
+    }
+
+    fn count(&self, counter: Option<usize>, amount: u64) {
+        if let Some(id) = counter {
+            let _ = self.envoy.add_to_counter(id, amount);
+        }
     }
 }
 
@@ -102,13 +116,14 @@ impl Shared {
         if client.is_none() && stream.header(Map::Request, NAMES).is_some() {
             self.introduction.replace(Some((Introduction::default(), queue)));
         } else {
-            self.take_place(&queue, Subscriber::of(&client.unwrap_or_default()));
+            self.take_place(stream, &queue, Subscriber::of(&client.unwrap_or_default()));
         }
     }
 
     /// Takes the place of a client in the order of a link.
-    fn take_place(&self, queue: &Arc<Queue>, client: Subscriber) {
-        let place = self.place.get_or_init(|| queue.open(client));
+    fn take_place(&self, stream: Stream, queue: &Arc<Queue>, client: Subscriber) {
+        let connection = self.share.config.renewed.as_ref().and_then(|_| stream.number(Number::ConnectionId));
+        let place = self.place.get_or_init(|| queue.open(client, connection));
         if self.full.get() > 0 {
             place.hold_up();
         }
@@ -121,7 +136,7 @@ impl Shared {
         let mut bytes = Vec::new();
         stream.read_body(Body::RequestReceived, &mut bytes);
         if let Some(client) = introduction.hear(&bytes) {
-            self.take_place(queue, client);
+            self.take_place(stream, queue, client);
             *pending = None;
         }
     }
@@ -164,6 +179,7 @@ impl Shared {
         let (Some(place), true) = (self.place.get(), half == self.share.config.direction) else {
             return Then::PassOn;
         };
+        self.renew(stream, place);
         let body = match half {
             Direction::Request => Body::RequestReceived,
             Direction::Response => Body::Received,
@@ -191,10 +207,20 @@ impl Shared {
             Verdict::Pass => (at_once, Then::PassOn),
             Verdict::Wait => (waited, Then::Wait),
         };
-        if let Some(id) = counter {
-            let _ = self.share.envoy.add_to_counter(id, u64::try_from(bytes).unwrap_or_default());
-        }
+        self.share.count(counter, u64::try_from(bytes).unwrap_or_default());
         then
+    }
+
+    /// Starts the congestion control of a connection again, if that is due. The kernel does nothing if a connection gets the one that
+    /// it has, so it has another one in between.
+    fn renew(&self, stream: Stream, place: &Place) {
+        if let Some(name) = &self.share.config.renewed
+            && place.is_renewal_due()
+            && stream.set_congestion_control(BETWEEN)
+            && stream.set_congestion_control(name.as_bytes())
+        {
+            self.share.count(self.share.renewals, 1);
+        }
     }
 
     /// Returns true for the first pieces of a request, which may not wait.

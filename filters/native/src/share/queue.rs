@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use link_share::{Config, Link, LinkConfig, StreamId, Subscriber, Verdict};
+use link_share::{Config, Link, LinkConfig, Renewals, StreamId, Subscriber, Verdict};
 
 use super::unsent::Unsent;
 use crate::abi::StreamBell;
@@ -28,6 +28,8 @@ struct Inside {
     config: LinkConfig,
     /// The bells of streams that have waited.
     bells: HashMap<StreamId, StreamBell>,
+    /// The connections that the streams cross.
+    renewals: Renewals,
 }
 
 /// A stream's place in the order. It leaves the order at the end.
@@ -35,6 +37,8 @@ struct Inside {
 pub(crate) struct Place {
     queue: Arc<Queue>,
     id: StreamId,
+    /// Envoy's number of the connection that the stream crosses. None: its congestion control never starts again.
+    connection: Option<u64>,
 }
 
 /// The links of this process.
@@ -86,7 +90,7 @@ impl Queue {
         let last = known.config.as_ref().and_then(|config| config.link(name));
         let config = last.map_or(config, |(_, link)| link);
         let link = Link::new(config.bytes_per_second, now());
-        let inside = Inside { link, config: config.clone(), bells: HashMap::new() };
+        let inside = Inside { link, config: config.clone(), bells: HashMap::new(), renewals: Renewals::default() };
         let queue = Arc::new(Self { inside: Mutex::new(inside) });
         known.by_name.insert(name.to_owned(), Arc::clone(&queue));
         queue
@@ -113,13 +117,16 @@ impl Queue {
         inside.config.clone_from(config);
     }
 
-    /// Adds a stream of a client.
-    pub(crate) fn open(self: &Arc<Self>, client: Subscriber) -> Place {
+    /// Adds a stream of a client. `connection` is the one whose congestion control may start again.
+    pub(crate) fn open(self: &Arc<Self>, client: Subscriber, connection: Option<u64>) -> Place {
         let mut inside = lock(&self.inside);
         let tenths = inside.config.tenths(client);
         let id = inside.link.open(client, tenths, now());
+        if let Some(connection) = connection {
+            inside.renewals.join(connection, now());
+        }
         drop(inside);
-        Place { queue: Arc::clone(self), id }
+        Place { queue: Arc::clone(self), id, connection }
     }
 
     /// Returns true if a stream waits for a turn.
@@ -153,13 +160,27 @@ impl Place {
 
     /// The connection of the stream takes no more bytes.
     pub(crate) fn hold_up(&self) {
-        lock(&self.queue.inside).link.hold_up(self.id);
+        let mut inside = lock(&self.queue.inside);
+        inside.link.hold_up(self.id);
+        if let Some(connection) = self.connection {
+            inside.renewals.hold_up(connection, self.id, now());
+        }
     }
 
     /// The connection of the stream takes bytes again.
     pub(crate) fn release(&self) {
-        lock(&self.queue.inside).link.release(self.id);
+        let mut inside = lock(&self.queue.inside);
+        inside.link.release(self.id);
+        if let Some(connection) = self.connection {
+            inside.renewals.release(connection, self.id, now());
+        }
+        drop(inside);
         queues().wake();
+    }
+
+    /// Takes note of a piece, and returns true if the congestion control of its connection is to start again.
+    pub(crate) fn is_renewal_due(&self) -> bool {
+        self.connection.is_some_and(|connection| lock(&self.queue.inside).renewals.is_due(connection, now()))
     }
 
     /// Offers a piece of `bytes`. `bell` makes the bell of the stream, if it has none yet.
@@ -183,6 +204,9 @@ impl Drop for Place {
         let mut inside = lock(&self.queue.inside);
         inside.link.close(self.id);
         inside.bells.remove(&self.id);
+        if let Some(connection) = self.connection {
+            inside.renewals.leave(connection, self.id, now());
+        }
     }
 }
 
