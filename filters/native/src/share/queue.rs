@@ -37,8 +37,6 @@ struct Inside {
 pub(crate) struct Place {
     queue: Arc<Queue>,
     id: StreamId,
-    /// Envoy's number of the connection that the stream crosses. None: its congestion control never starts again.
-    connection: Option<u64>,
 }
 
 /// The links of this process.
@@ -117,16 +115,16 @@ impl Queue {
         inside.config.clone_from(config);
     }
 
-    /// Adds a stream of a client. `connection` is the one whose congestion control may start again.
+    /// Adds a stream of a client. `connection` is Envoy's number of the one that it crosses, if its congestion control may start again.
     pub(crate) fn open(self: &Arc<Self>, client: Subscriber, connection: Option<u64>) -> Place {
         let mut inside = lock(&self.inside);
         let tenths = inside.config.tenths(client);
         let id = inside.link.open(client, tenths, now());
         if let Some(connection) = connection {
-            inside.renewals.join(connection, now());
+            inside.renewals.join(id, connection, now());
         }
         drop(inside);
-        Place { queue: Arc::clone(self), id, connection }
+        Place { queue: Arc::clone(self), id }
     }
 
     /// Returns true if a stream waits for a turn.
@@ -162,25 +160,21 @@ impl Place {
     pub(crate) fn hold_up(&self) {
         let mut inside = lock(&self.queue.inside);
         inside.link.hold_up(self.id);
-        if let Some(connection) = self.connection {
-            inside.renewals.hold_up(connection, self.id, now());
-        }
+        inside.renewals.hold_up(self.id, now());
     }
 
     /// The connection of the stream takes bytes again.
     pub(crate) fn release(&self) {
         let mut inside = lock(&self.queue.inside);
         inside.link.release(self.id);
-        if let Some(connection) = self.connection {
-            inside.renewals.release(connection, self.id, now());
-        }
+        inside.renewals.release(self.id, now());
         drop(inside);
         queues().wake();
     }
 
     /// Takes note of a piece, and returns true if the congestion control of its connection is to start again.
     pub(crate) fn is_renewal_due(&self) -> bool {
-        self.connection.is_some_and(|connection| lock(&self.queue.inside).renewals.is_due(connection, now()))
+        lock(&self.queue.inside).renewals.is_due(self.id, now())
     }
 
     /// Offers a piece of `bytes`. `bell` makes the bell of the stream, if it has none yet.
@@ -204,9 +198,7 @@ impl Drop for Place {
         let mut inside = lock(&self.queue.inside);
         inside.link.close(self.id);
         inside.bells.remove(&self.id);
-        if let Some(connection) = self.connection {
-            inside.renewals.leave(connection, self.id, now());
-        }
+        inside.renewals.leave(self.id, now());
     }
 }
 
