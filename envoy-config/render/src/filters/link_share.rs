@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use link_share::config::WeightConfig;
 use link_share::{Config, Direction, LinkConfig};
-use longhaul_config::{Ground, Role, RoleName};
-use longhaul_derive::{CongestionControl, MultipathUse};
+use longhaul_config::{Ground, PipeTransport, Role, RoleName, Settings};
+use longhaul_derive::{CongestionControl, Derived, MultipathUse};
 
 use super::{Context, Filter, Position};
 use crate::RenderError;
@@ -51,18 +51,19 @@ fn configuration(context: &Context<'_>) -> Result<Option<String>, RenderError> {
         Role::Remote(remote) => remote.grounds.iter().map(|ground| ground.port).collect(),
         Role::Ground(_) | Role::Edge => BTreeSet::new(),
     };
-    let renewed = renewed(context).map(str::to_owned);
+    let renewed = renewed(settings, context.derived).map(str::to_owned);
     Ok(Some(serde_json::to_string(&Config { direction, links, ports: ports.into_iter().collect(), renewed })?))
 }
 
 /// Returns the congestion control that connections over the link start again before it pauses: BBR, at a ground that keeps its queue
-/// short. Without a limit BBR finds the rate, and needs its pause. With Multipath TCP, `multipath-sockets` changes it.
-fn renewed<'a>(context: &'a Context<'_>) -> Option<&'a str> {
-    let (settings, derived) = (context.settings, context.derived);
+/// short. Without a limit BBR finds the rate, and needs its pause. With Multipath TCP, `multipath-sockets` changes it. QUIC has a
+/// congestion control of its own.
+fn renewed<'a>(settings: &Settings, derived: &'a Derived) -> Option<&'a str> {
     let CongestionControl::Named(name) = &derived.congestion_control.value else { return None };
+    let Role::Ground(ground) = &settings.role else { return None };
     let keeps_short = derived.neighbours.sent_by(&settings.role).is_some();
-    let is_plain = !matches!(derived.multipath, MultipathUse::Accepts(_));
-    (matches!(settings.role, Role::Ground(_)) && keeps_short && is_plain && name.starts_with("bbr")).then_some(name)
+    let is_plain_tcp = !matches!(derived.multipath, MultipathUse::Accepts(_)) && ground.transport == PipeTransport::H2;
+    (keeps_short && is_plain_tcp && name.starts_with("bbr")).then_some(name)
 }
 
 /// Returns the names of the links of a ground. The first link that has the name of a remote counts, so patterns come behind the
@@ -77,4 +78,33 @@ fn names_of(ground: &Ground, weighing: &Weighing) -> impl Iterator<Item = String
 
 fn weighed(weights: &Weights) -> Vec<WeightConfig> {
     weights.0.iter().map(|group| WeightConfig { tenths: group.tenths, ranges: group.ranges.clone() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_derive::HostFacts;
+
+    use super::*;
+
+    #[test]
+    fn bbr_starts_again_at_a_ground_that_limits_connections_of_plain_tcp() {
+        let host = HostFacts { multipath: true, ..HostFacts::unknown() };
+        let pem = concat!(env!("CARGO_MANIFEST_DIR"), "/../longhaul/tests/config/files/pep");
+        for (role, link, split, more, expected) in [
+            ("ground", "fill: auto", "peer: [ship.example]", "", Some("bbr")),
+            ("ground", "fill: off", "peer: [ship.example]", "", None),
+            ("ground", "fill: auto", "peer: [ship.example], multipath: on", "", None),
+            ("ground", "fill: auto", "peer: [ship.example], transport: h3", "", None),
+            ("ground", "fill: auto", "peer: [ship.example]", "transport: { congestion_control: cubic }", None),
+            ("remote", "fill: auto", "peer: 203.0.113.5:8443", "proxy: { addresses: [192.0.2.2] }", None),
+        ] {
+            let text = format!(
+                "role: {role}\nlink: {{ rtt: 600ms, down: 2mbit, up: 1mbit, {link} }}\nupstream: {{ resolvers: [192.0.2.53] }}\n\
+                 split: {{ {split}, cert: {pem}.pem, key: {pem}.key, ca: {pem}.pem }}\n{more}\n"
+            );
+            let loaded = longhaul_config::load_text("test.yaml".as_ref(), text.clone()).unwrap();
+            let derived = longhaul_derive::derive(&loaded.settings, &host);
+            assert_eq!(renewed(&loaded.settings, &derived), expected, "{text}");
+        }
+    }
 }

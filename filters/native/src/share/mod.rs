@@ -212,12 +212,11 @@ impl Shared {
     }
 
     /// Starts the congestion control of a connection again, if that is due. The kernel does nothing if a connection gets the one that
-    /// it has, so it has another one in between.
+    /// it has, so it has another one in between. The first call leaves a connection alone whose own one it may not have again.
     fn renew(&self, stream: Stream, place: &Place) {
-        if let Some(name) = &self.share.config.renewed
+        if let Some(name) = self.share.config.renewed.as_deref().map(str::as_bytes)
             && place.is_renewal_due()
-            && stream.set_congestion_control(BETWEEN)
-            && stream.set_congestion_control(name.as_bytes())
+            && [name, BETWEEN, name].into_iter().all(|next| stream.set_congestion_control(next))
         {
             self.share.count(self.share.renewals, 1);
         }
