@@ -98,6 +98,7 @@ def measure(
         print(f"-- {name}, {time.monotonic() - began_s:.0f} s: {found}", flush=True)
     print(f"\n{verdicts(figures, targets)}\n")
     origin = {"commit": commit, "date": time.strftime("%Y-%m-%d", time.gmtime()), "machine": machine}
-    write(results, figures, targets, **origin, quick=options.quick, details=details)
+    chosen = {"parts": options.part} if options.part else {}
+    write(results, figures, targets, **origin, **chosen, quick=options.quick, details=details)
     print(f"written to {results}")
     return 0

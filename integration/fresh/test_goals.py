@@ -98,9 +98,11 @@ def test_results_are_kept_without_their_details_and_a_short_run_replaces_no_whol
     assert measured(0.3, quick=True) == 0.2
 
 
-def test_results_without_their_origin_are_left_out(tmp_path: Path, kept: Path) -> None:
+def test_results_without_their_origin_and_those_of_some_parts_are_left_out(tmp_path: Path, kept: Path) -> None:
     source = tmp_path / "target/bench/edge.json"
     write(source, {"rate": 1.0}, [at_least("rate", 0.9)])
+    goals.collect(tmp_path / "target")
+    write(source, {"rate": 1.0}, [at_least("rate", 0.9)], **ORIGIN, parts=["rate"])
     goals.collect(tmp_path / "target")
     assert not kept.exists()
     (tmp_path / "target/experiments").mkdir()
