@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::burst::{Burst, FIRST};
+
 /// A stream. Numbers are not used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamId(pub(crate) u64);
@@ -13,9 +15,6 @@ const CLASSES: [u64; 2] = [FIRST, BULK];
 /// The number of classes.
 pub(crate) const ALL: usize = CLASSES.len() + 1;
 
-/// The first bytes of a stream.
-pub(crate) const FIRST: u64 = 32 * 1024;
-
 /// The bytes after which a stream is a download or an upload, which everything else passes.
 pub(crate) const BULK: u64 = 256 * 1024;
 
@@ -24,8 +23,12 @@ pub(crate) const BULK: u64 = 256 * 1024;
 pub(crate) struct Account {
     /// The virtual time up to which it has been served.
     pub(crate) served: u128,
+    /// The bytes that it may send before others.
+    pub(crate) burst: Burst,
     /// The number of its open streams.
     pub(crate) streams: usize,
+    /// The number of those that have bytes which wait, also for their connection.
+    pub(crate) holding: usize,
     /// Its streams that wait, by class and in the order in which they came.
     waiting: [VecDeque<StreamId>; ALL],
 }

@@ -4,7 +4,6 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::Subscriber;
-use crate::link::USUAL_TENTHS;
 
 /// The filter's configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,7 +110,7 @@ impl LinkConfig {
     #[must_use]
     pub fn tenths(&self, client: Subscriber) -> u32 {
         let has = |group: &&WeightConfig| group.ranges.iter().any(|range| client.is_in(range));
-        self.weights.iter().find(has).map_or(USUAL_TENTHS, |group| group.tenths)
+        self.weights.iter().find(has).map_or(Subscriber::USUAL_TENTHS, |group| group.tenths)
     }
 }
 

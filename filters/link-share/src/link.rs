@@ -4,12 +4,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::Subscriber;
-use crate::account::{ALL, Account, BULK, FIRST, StreamId};
+use crate::account::{ALL, Account, BULK, StreamId};
 use crate::allowance::Allowance;
+use crate::burst::{self, FIRST, Rank};
 use crate::cost::on_link;
-
-/// The weight of a client in no group, in tenths.
-pub const USUAL_TENTHS: u32 = 10;
 
 /// The time of silence after which a stream counts as new: a person typed the next command, or opened the next page.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -26,6 +24,9 @@ const LEAST_UNSENT: u64 = 4 * 1024;
 
 /// The time between two looks at the connections, while one of them has more.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// The bytes of pages that pass downloads, for each byte of a download.
+const PAGES_TO_DOWNLOADS: u64 = 3;
 
 /// The parts of a byte in virtual time, for a client of one tenth. Fewer would be wrong by a hundredth for small pieces.
 const PARTS: u128 = 10_000;
@@ -82,6 +83,8 @@ pub struct Link {
     virtual_time: u128,
     /// The number of streams that wait for a turn.
     waiting: usize,
+    /// The bytes of pages that may pass before the next piece of a download.
+    before_downloads: u64,
     /// True while a connection has more to send than [`UNSENT`].
     is_backed_up: bool,
     next_id: u64,
@@ -97,6 +100,7 @@ impl Link {
             accounts: HashMap::new(),
             virtual_time: 0,
             waiting: 0,
+            before_downloads: 0,
             is_backed_up: false,
             next_id: 0,
         }
@@ -128,23 +132,27 @@ impl Link {
     }
 
     /// Removes a stream. It may wait, and then its bytes are never sent.
-    pub fn close(&mut self, id: StreamId) {
+    pub fn close(&mut self, id: StreamId, now: Duration) {
         let Some(stream) = self.streams.remove(&id) else { return };
         if let Some(account) = self.accounts.get_mut(&stream.client) {
             account.streams = account.streams.saturating_sub(1);
+            account.holding = account.holding.saturating_sub(usize::from(stream.waits.is_some()));
             if stream.is_in_order() {
                 account.leave(id);
                 self.waiting = self.waiting.saturating_sub(1);
             }
         }
-        self.forget();
+        self.forget(now);
     }
 
-    /// Forgets clients without a stream, unless they are ahead of the others: a client that opens a stream for each request
-    /// would lose its debt each time.
-    fn forget(&mut self) {
-        let now = self.virtual_time;
-        self.accounts.retain(|_, account| account.streams > 0 || account.served > now);
+    /// Forgets clients without a stream, unless they are ahead of the others or have less than a new client: a client that opens a
+    /// stream for each request would lose its debt each time.
+    fn forget(&mut self, now: Duration) {
+        let (virtual_time, allowance) = (self.virtual_time, &self.allowance);
+        let in_time = |time| allowance.in_time(time).unwrap_or(u64::MAX);
+        self.accounts.retain(|_, account| {
+            account.streams > 0 || account.served > virtual_time || !account.burst.is_as_new(now, in_time)
+        });
         if self.accounts.values().filter(|account| account.streams == 0).count() > MOST_ABSENT {
             self.accounts.retain(|_, account| account.streams > 0);
         }
@@ -160,6 +168,9 @@ impl Link {
             *waits = waits.saturating_add(bytes);
             return Verdict::Wait;
         }
+        let client = stream.client;
+        self.resume(client, now);
+        let Some(stream) = self.streams.get_mut(&id) else { return Verdict::Pass };
         if now.saturating_sub(stream.sent_at) >= PAUSE {
             stream.sent = 0;
         }
@@ -173,13 +184,22 @@ impl Link {
         }
         let Some(stream) = self.streams.get_mut(&id) else { return Verdict::Pass };
         stream.waits = Some(bytes);
-        if stream.is_in_order()
-            && let Some(account) = self.accounts.get_mut(&stream.client)
-        {
-            account.wait(id, stream.sent);
-            self.waiting += 1;
+        if let Some(account) = self.accounts.get_mut(&stream.client) {
+            account.holding += 1;
+            if stream.is_in_order() {
+                account.wait(id, stream.sent);
+                self.waiting += 1;
+            }
         }
         Verdict::Wait
+    }
+
+    /// Counts the silence of a client that has more to send.
+    fn resume(&mut self, client: Subscriber, now: Duration) {
+        let allowance = &self.allowance;
+        if let Some(account) = self.accounts.get_mut(&client).filter(|account| account.holding == 0) {
+            account.burst.resume(now, |time| allowance.in_time(time).unwrap_or_default());
+        }
     }
 
     /// The connection of a stream takes no more bytes. Bytes that had their turn would wait in the connection, where they are in
@@ -225,6 +245,9 @@ impl Link {
     pub fn pass(&mut self, id: StreamId, bytes: u64, now: Duration) {
         // The allowance grows as it is read.
         self.allowance.has_any(now);
+        if let Some(client) = self.streams.get(&id).map(|stream| stream.client) {
+            self.resume(client, now);
+        }
         self.charge(id, bytes, now);
     }
 
@@ -254,6 +277,7 @@ impl Link {
     }
 
     fn charge(&mut self, id: StreamId, bytes: u64, now: Duration) {
+        let most_saved = self.most_saved();
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let cost = on_link(bytes);
         self.allowance.take(cost);
@@ -263,6 +287,9 @@ impl Link {
             stream.connection = Connection::Free;
         }
         let Some(account) = self.accounts.get_mut(&stream.client) else { return };
+        if account.burst.pay(cost, stream.tenths, most_saved, now) {
+            return;
+        }
         let start = account.served.max(self.virtual_time);
         account.served = start.saturating_add(in_parts(cost, stream.tenths));
         self.virtual_time = start;
@@ -273,16 +300,37 @@ impl Link {
         if self.waiting == 0 || !self.allowance.has_any(now) {
             return None;
         }
-        let virtual_time = self.virtual_time;
         let classes = if self.is_backed_up { 1 } else { ALL };
-        let waiting = self.accounts.iter_mut().filter(|(_, account)| account.has_waiting(classes));
-        // Clients that have returned from idleness are equal, and their order must not depend on the table's.
-        let (_, account) = waiting.min_by_key(|(client, account)| (account.served.max(virtual_time), **client))?;
+        let (client, rank) = self.next_client(classes)?;
+        let account = self.accounts.get_mut(&client)?;
         let id = account.next(classes)?;
+        account.holding = account.holding.saturating_sub(1);
         self.waiting = self.waiting.saturating_sub(1);
         let bytes = self.streams.get_mut(&id).and_then(|stream| stream.waits.take()).unwrap_or_default();
+        self.before_downloads = match rank {
+            Rank::Rest => on_link(bytes).saturating_mul(PAGES_TO_DOWNLOADS),
+            Rank::First | Rank::Page { .. } => self.before_downloads.saturating_sub(on_link(bytes)),
+        };
         self.charge(id, bytes, now);
         Some(id)
+    }
+
+    /// Returns the client that is next among those with a stream of the first `classes` that waits, and its rank.
+    fn next_client(&self, classes: usize) -> Option<(Subscriber, Rank)> {
+        let (virtual_time, most_saved) = (self.virtual_time, self.most_saved());
+        let waiting = || {
+            let accounts = self.accounts.iter().filter(|(_, account)| account.has_waiting(classes));
+            // Clients that have returned from idleness are equal, and their order must not depend on the table's.
+            accounts.map(|(client, of)| (of.burst.rank(most_saved), of.served.max(virtual_time), *client))
+        };
+        let downloads = waiting().filter(|(rank, ..)| *rank == Rank::Rest && self.before_downloads == 0);
+        let (rank, _, client) = downloads.min().or_else(|| waiting().min())?;
+        Some((client, rank))
+    }
+
+    /// Returns the bytes that a client can save up.
+    fn most_saved(&self) -> u64 {
+        self.allowance.in_time(burst::SAVED).unwrap_or_default()
     }
 
     /// Returns the bytes that a large stream may hold while it waits, because its turn sends all of them. None: the stream is

@@ -15,6 +15,9 @@ impl Subscriber {
     /// Everybody whose address is unknown.
     pub const UNKNOWN: Self = Self(None);
 
+    /// The weight of a client in no group, in tenths.
+    pub const USUAL_TENTHS: u32 = 10;
+
     /// Reads the address of a client. Text that is no address is the unknown client.
     #[must_use]
     pub fn of(text: &[u8]) -> Self {

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use link_share::cost::on_link;
-use link_share::link::USUAL_TENTHS;
 use link_share::{Link, StreamId, Subscriber, Verdict};
 use proptest::prelude::*;
 
@@ -32,6 +31,12 @@ impl Bed {
         self.streams.insert(id, (client, piece));
         self.offer(id);
         id
+    }
+
+    /// Opens a stream that has one piece and no more. None: it passes at once.
+    fn open_once(&mut self, client: usize, tenths: u32, piece: u64) -> Option<StreamId> {
+        let id = self.open(client, tenths, 0);
+        (self.link.offer(id, piece, self.now) == Verdict::Wait).then_some(id)
     }
 
     fn offer(&mut self, id: StreamId) {
@@ -72,6 +77,7 @@ impl Bed {
     }
 }
 
+const USUAL_TENTHS: u32 = Subscriber::USUAL_TENTHS;
 const SECOND: Duration = Duration::from_secs(1);
 const RATE: u64 = 235_000;
 
@@ -188,7 +194,7 @@ proptest! {
         }
         for (id, _) in &held {
             bed.link.hold_up(*id);
-            bed.link.close(*id);
+            bed.link.close(*id, bed.now);
         }
         prop_assert_eq!(bed.link.until_turn(), None, "nobody is left");
     }
@@ -199,7 +205,7 @@ proptest! {
         let mut bed = Bed::new(RATE, closed.len());
         let ids: Vec<StreamId> = (0..closed.len()).map(|client| bed.open(client, USUAL_TENTHS, 40_000)).collect();
         for (id, _) in ids.iter().zip(&closed).filter(|(_, closed)| **closed) {
-            bed.link.close(*id);
+            bed.link.close(*id, bed.now);
         }
         let order = bed.run(SECOND * 20);
         for (id, closed) in ids.iter().zip(&closed) {
@@ -315,7 +321,7 @@ fn only_a_large_stream_holds_no_more_than_a_turn_of_the_link() {
         assert_eq!(link.most_held(stream), None);
         link.pass(stream, 1, Duration::ZERO);
         assert_eq!(link.most_held(stream), Some(held), "{rate}");
-        link.close(stream);
+        link.close(stream, Duration::ZERO);
         assert_eq!(link.most_held(stream), None);
     }
 }
@@ -362,7 +368,7 @@ fn idle_time_earns_nothing_and_a_new_stream_for_each_request_loses_no_debt() {
     let mut sent = 0;
     for _ in 0..6000 {
         if bed.run(SECOND / 100).contains(&short) {
-            bed.link.close(short);
+            bed.link.close(short, bed.now);
             sent += on_link(65_536);
             short = bed.open(0, USUAL_TENTHS, 65_536);
         }
@@ -393,4 +399,68 @@ fn a_new_weight_holds_for_running_streams() {
     let before = bed.sent[1];
     bed.run(SECOND * 110);
     assert!((bed.sent[1] - before).abs_diff(RATE * 10) < 40_000, "an eleventh: {}", bed.sent[1] - before);
+}
+
+/// Four clients download on a link, and the pieces of another client's page come at once.
+fn beside_downloads(page: &[u64]) -> (Bed, Vec<StreamId>) {
+    let mut bed = Bed::new(RATE, 7);
+    for client in 1..5 {
+        bed.open(client, USUAL_TENTHS, 16_384);
+    }
+    bed.run(SECOND * 60);
+    let objects = page.iter().filter_map(|bytes| bed.open_once(0, USUAL_TENTHS, *bytes)).collect();
+    (bed, objects)
+}
+
+#[test]
+fn a_page_goes_before_the_downloads_of_others_and_they_keep_a_quarter() {
+    let (mut bed, objects) = beside_downloads(&[4000; 80]);
+    let before: u64 = bed.sent[1..5].iter().sum();
+    // 320 KB take two seconds of three quarters of the link, and seven of an equal share.
+    let order = bed.run(SECOND * 2);
+    assert!(objects.iter().all(|id| order.contains(id)), "{} of {}", order.len(), objects.len());
+    let downloads = bed.sent[1..5].iter().sum::<u64>() - before;
+    assert!(downloads > RATE * 2 / 5, "{downloads}");
+}
+
+#[test]
+fn a_client_that_pauses_again_and_again_gains_a_quarter_of_the_link_at_most() {
+    let (mut bed, _) = beside_downloads(&[]);
+    let before: u64 = bed.sent.iter().sum();
+    for _ in 0..200 {
+        let download = bed.open(0, USUAL_TENTHS, 16_384);
+        bed.run(SECOND * 3 / 2);
+        bed.link.close(download, bed.now);
+        bed.run(SECOND / 2);
+    }
+    let (gained, all) = (bed.sent[0], bed.sent.iter().sum::<u64>() - before);
+    assert!(
+        gained * 100 < all * (20 + 7),
+        "an equal share for three quarters of the time, and what silence saves: {gained} of {all}"
+    );
+}
+
+#[test]
+fn the_page_that_began_first_ends_first_and_the_first_bytes_of_another_pass_it() {
+    let (mut bed, first) = beside_downloads(&[8000; 40]);
+    let mut order = bed.run(SECOND / 2);
+    let second: Vec<StreamId> = (0..40).filter_map(|_| bed.open_once(5, USUAL_TENTHS, 8000)).collect();
+    order.extend(bed.run(SECOND * 8));
+    let place = |id: &StreamId| order.iter().position(|other| other == id).unwrap();
+    let ends = |objects: &[StreamId]| objects.iter().map(place).max().unwrap();
+    assert!(ends(&first) < ends(&second));
+    assert!(place(&second[0]) < ends(&first), "the first 32 KB");
+    let late = second[4..].iter().map(place).min().unwrap();
+    assert!(late > ends(&first), "the rest");
+}
+
+#[test]
+fn a_lighter_client_saves_less() {
+    let (mut bed, _) = beside_downloads(&[]);
+    let slow: Vec<StreamId> = (0..40).filter_map(|_| bed.open_once(5, 1, 8000)).collect();
+    let page: Vec<StreamId> = (0..40).filter_map(|_| bed.open_once(6, USUAL_TENTHS, 8000)).collect();
+    let order = bed.run(SECOND * 3);
+    assert!(page.iter().all(|id| order.contains(id)));
+    let early = slow.iter().filter(|id| order.contains(id)).count();
+    assert!(early < 12, "a tenth of two seconds, and a share of a tenth: {early}");
 }

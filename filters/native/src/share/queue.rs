@@ -196,7 +196,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut inside = lock(&self.queue.inside);
-        inside.link.close(self.id);
+        inside.link.close(self.id, now());
         inside.bells.remove(&self.id);
         inside.renewals.leave(self.id, now());
     }
