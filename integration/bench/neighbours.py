@@ -12,6 +12,7 @@ import itertools
 import os
 import statistics
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,8 @@ LOADS = 1 if QUICK else 5
 GREEDY, OTHERS = 16, 4
 """The downloads of one client, and the clients with one each."""
 SHARE_S, SHARE_SKIP_S = 40, 10
+READ_S = 5
+"""The time that a user takes to read a page."""
 
 
 def unshared(folder: Path, _: argparse.Namespace) -> tuple[parts.Figures, Any]:
@@ -90,6 +93,7 @@ def of(bed: NeighbourBed) -> dict[str, float]:
         beside = pages_beside_downloads(bed, fresh, tls=tls)
         figures[f"{scheme}_page_beside_4_downloads_s"] = beside
         figures[f"{scheme}_page_beside_4_downloads_vs_idle"] = beside / idle[scheme]
+        figures[f"{scheme}_page_beside_4_clients_vs_idle"] = pages_beside_clients(bed, fresh, tls=tls) / idle[scheme]
         assert bed.line.link
         bed.line.link.reset()
         shares = bed.shares([GREEDY, *[1] * OTHERS], SHARE_S, skip_s=SHARE_SKIP_S, tls=tls)
@@ -114,6 +118,16 @@ def pages_beside_downloads(bed: NeighbourBed, fresh: Iterator[str], *, tls: bool
     """Loads pages beside four downloads over https of another client. Returns the median of their seconds."""
     with neighbour_loads.beside(bed, 4, tls=True):
         return statistics.median(page(bed, next(fresh), tls=tls) for _ in range(LOADS))
+
+
+def pages_beside_clients(bed: NeighbourBed, fresh: Iterator[str], *, tls: bool) -> float:
+    """Loads pages, and reads each, beside one download each of four other clients over https. Returns the same."""
+    seconds = []
+    with neighbour_loads.beside(bed, 1, tls=True, others=OTHERS):
+        for _ in range(LOADS):
+            seconds.append(page(bed, next(fresh), tls=tls))
+            time.sleep(READ_S)
+    return statistics.median(seconds)
 
 
 if __name__ == "__main__":

@@ -38,10 +38,11 @@ def page(bed: NeighbourBed, fresh: str, *, tls: bool) -> PageLoad:
 
 
 @contextmanager
-def beside(bed: NeighbourBed, streams: int, *, tls: bool, upload: bool = False) -> Iterator[None]:
-    """Downloads or uploads of another client, which have a head start."""
+def beside(bed: NeighbourBed, streams: int, *, tls: bool, upload: bool = False, others: int = 1) -> Iterator[None]:
+    """So many downloads or uploads of each of some other clients, which have a head start."""
     bulk: dict[str, Any] = {"do": "bulk", "host": BULK, "to": SERVERS[BULK], "seconds": BULK_S, "streams": streams}
-    clients = bed.start(bulk | {"from": CLIENTS[1], "tls": tls, "upload": upload})
+    jobs = [bulk | {"from": address, "tls": tls, "upload": upload} for address in CLIENTS[1 : others + 1]]
+    clients = bed.start(*jobs)
     try:
         time.sleep(HEAD_START_S)
         yield

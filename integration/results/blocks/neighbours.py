@@ -10,6 +10,7 @@ SHARES = {
         "{}_page_beside_4_downloads_vs_idle",
         "{:.1f}",
     ),
+    "the same beside one download each of four clients": ("{}_page_beside_4_clients_vs_idle", "{:.1f}"),
 }
 """Figures with shares and without: their names, with the scheme left open, and their form."""
 USERS = {
