@@ -47,15 +47,15 @@ pub(crate) struct Burst {
     sent: u64,
     /// The end of that pause.
     since: Duration,
-    /// The last time at which the client sent bytes, or began to have some.
-    active_at: Duration,
+    /// The last time at which the client sent bytes, or began to have some. None: it is new.
+    active_at: Option<Duration>,
 }
 
 impl Burst {
     /// The client has more to send, and had nothing. `in_time` is what the link carries in a time. Times are those of any clock
     /// that does not step.
     pub(crate) fn resume(&mut self, now: Duration, in_time: impl Fn(Duration) -> u64) {
-        let silence = now.saturating_sub(self.active_at);
+        let silence = self.silence(now);
         if silence >= QUIET {
             self.used = self.used.saturating_sub(in_time(silence / QUIET_FOR_A_SECOND));
         }
@@ -63,21 +63,20 @@ impl Burst {
             (self.since, self.sent) = (now, 0);
         }
         // A client that takes back what it has would be paid for the same silence again.
-        self.active_at = now;
+        self.active_at = Some(now);
     }
 
-    /// Counts bytes of a client with a weight in tenths of the usual one, of `most` that can be saved up. Returns true if they were.
+    /// Counts bytes of a client with a weight in tenths of the usual one, of `most` that can be saved up. Returns those that were not.
     ///
     /// A lighter client saves less. A heavier one saves no more: it has the larger share afterwards.
-    pub(crate) fn pay(&mut self, bytes: u64, tenths: u32, most: u64, now: Duration) -> bool {
-        let is_saved = self.used < most;
-        if is_saved {
-            let [weight, usual] = [tenths.clamp(1, Subscriber::USUAL_TENTHS), Subscriber::USUAL_TENTHS].map(u64::from);
-            self.used = self.used.saturating_add(bytes.saturating_mul(usual) / weight);
-        }
+    pub(crate) fn pay(&mut self, bytes: u64, tenths: u32, most: u64, now: Duration) -> u64 {
+        let [weight, usual] = [tenths.clamp(1, Subscriber::USUAL_TENTHS), Subscriber::USUAL_TENTHS].map(u64::from);
+        let left = most.saturating_sub(self.used);
+        let used = bytes.saturating_mul(usual) / weight;
+        self.used = self.used.saturating_add(used.min(left));
         self.sent = self.sent.saturating_add(bytes);
-        self.active_at = now;
-        is_saved
+        self.active_at = Some(now);
+        used.saturating_sub(left).saturating_mul(weight) / usual
     }
 
     /// Returns the place of the client, which can save up `most` bytes.
@@ -93,6 +92,10 @@ impl Burst {
 
     /// Returns true if a client that is quiet until `now` would be as good as new.
     pub(crate) fn is_as_new(&self, now: Duration, in_time: impl Fn(Duration) -> u64) -> bool {
-        self.used <= in_time(now.saturating_sub(self.active_at) / QUIET_FOR_A_SECOND)
+        self.used <= in_time(self.silence(now) / QUIET_FOR_A_SECOND)
+    }
+
+    fn silence(&self, now: Duration) -> Duration {
+        self.active_at.map_or(Duration::MAX, |active_at| now.saturating_sub(active_at))
     }
 }

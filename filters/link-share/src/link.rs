@@ -287,11 +287,12 @@ impl Link {
             stream.connection = Connection::Free;
         }
         let Some(account) = self.accounts.get_mut(&stream.client) else { return };
-        if account.burst.pay(cost, stream.tenths, most_saved, now) {
+        let unsaved = account.burst.pay(cost, stream.tenths, most_saved, now);
+        if unsaved == 0 {
             return;
         }
         let start = account.served.max(self.virtual_time);
-        account.served = start.saturating_add(in_parts(cost, stream.tenths));
+        account.served = start.saturating_add(in_parts(unsaved, stream.tenths));
         self.virtual_time = start;
     }
 
