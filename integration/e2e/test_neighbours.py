@@ -32,7 +32,8 @@ def bed(
 
 
 def test_a_client_with_sixteen_downloads_gets_what_one_with_one_gets(bed: NeighbourBed) -> None:
-    seconds, skip_s = 14, 5
+    # Behind what each of four clients has saved up.
+    seconds, skip_s = 18, 9
     bulk = {"do": "bulk", "host": BULK, "to": SERVERS[BULK], "seconds": seconds, "skip_s": skip_s}
     greedy = [bulk | {"from": CLIENTS[0], "streams": 8, "tls": tls} for tls in (False, True)]
     others = [bulk | {"from": CLIENTS[1 + number], "streams": 1, "tls": tls} for number, tls in ((0, False), (1, True))]
@@ -170,7 +171,8 @@ def test_each_remote_of_a_ground_shares_a_link_of_its_own(
     """The emulated link is as fast as both stated links together, with room for the headers. The second remote reports
     the rate of its own file."""
     stated = {"rtt": rtt, "down": "1500kbit", "up": "500kbit"}
-    seconds, skip_s = 14, 5
+    # Behind what each of four clients has saved up.
+    seconds, skip_s = 18, 9
     second = {"down": f"{theirs}bit"}
     with neighbour_bed(tmp_path, "fair", link=LINK, stated=stated, second_remote=second, peers=peers) as bed:
         bulk = {"do": "bulk", "host": BULK, "to": SERVERS[BULK], "seconds": seconds, "skip_s": skip_s}
