@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ptr;
 use std::rc::Rc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::abi::{Lent, LentField, Ptr};
 
@@ -54,6 +54,15 @@ static RUNG: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 /// Returns true once a bell has rung.
 pub(crate) fn has_rung(bell: usize) -> bool {
     RUNG.lock().unwrap().contains(&bell)
+}
+
+/// The links of `link-share` are one set for all threads. A test holds this while it configures all links, or while another one
+/// must not.
+static LINKS: Mutex<()> = Mutex::new(());
+
+/// Waits until no other test holds the links.
+pub(crate) fn hold_links() -> MutexGuard<'static, ()> {
+    LINKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 thread_local! {

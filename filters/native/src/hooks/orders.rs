@@ -10,7 +10,7 @@ use std::{env, mem};
 use fastrand::Rng;
 
 use super::*;
-use crate::fake::{fake, has_rung, token};
+use crate::fake::{fake, has_rung, hold_links, token};
 
 /// Filters as `longhaul render` configures them.
 const FILTERS: &[(&str, &str)] = &[
@@ -243,6 +243,7 @@ impl Stream {
 }
 
 fn run(name: &str, json: &str, seed: u64) {
+    let _links = hold_links();
     let mut rng = Rng::with_seed(seed);
     fake(|fake| fake.counters.clear());
     let lent = |text: &str| Lent::of(text.as_bytes());

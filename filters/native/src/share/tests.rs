@@ -10,7 +10,7 @@ use link_share::Direction;
 
 use super::{Share, Shared};
 use crate::abi::{Config, Stream};
-use crate::fake::{BUFFER_LIMIT, fake, has_rung, token};
+use crate::fake::{BUFFER_LIMIT, fake, has_rung, hold_links, token};
 use crate::worker::{Event, Then};
 
 fn stream() -> Stream {
@@ -70,6 +70,7 @@ fn a_piece_waits_for_its_turn_and_goes_on_once() {
 
 #[test]
 fn a_download_that_waits_holds_as_much_as_one_turn_may_send() {
+    let _links = hold_links();
     let link = |name: &str| format!(r#"{{"name":"{name}","bytes_per_second":400000,"weights":[]}}"#);
     let json = format!(r#"{{"direction":"response","links":[{},{}]}}"#, link("small"), link("bulk"));
     let share = Arc::new(Share::load(unsafe { Config::of(token()) }, json.as_bytes()).unwrap());
@@ -227,6 +228,7 @@ fn a_remote_without_a_link_is_not_limited_and_a_stream_that_ends_leaves_the_orde
 
 #[test]
 fn a_new_configuration_changes_the_rate_of_a_link_that_runs() {
+    let _links = hold_links();
     let shared = open(&share("response", "faster"), "faster");
     assert_eq!(piece(&shared, 1_000_000_000), Then::PassOn);
     assert_eq!(piece(&shared, 1), Then::Wait, "for a quarter of an hour");
