@@ -7,10 +7,11 @@
 
 use std::time::Duration;
 
+use crate::allowance::Allowance;
 use crate::subscriber::Subscriber;
 
 /// The part of the link that a client has saved up after a long silence, as the time in which it crosses.
-pub(crate) const SAVED: Duration = Duration::from_secs(2);
+const SAVED: Duration = Duration::from_secs(2);
 
 /// The silence that saves the bytes of one second of the link, in seconds.
 const QUIET_FOR_A_SECOND: u32 = 4;
@@ -51,13 +52,17 @@ pub(crate) struct Burst {
     active_at: Option<Duration>,
 }
 
+/// Returns the bytes that a client of a link can save up. Without a limit nobody waits for a share, and nothing is saved.
+pub(crate) fn most(link: &Allowance) -> u64 {
+    link.in_time(SAVED).unwrap_or_default()
+}
+
 impl Burst {
-    /// The client has more to send, and had nothing. `in_time` is what the link carries in a time. Times are those of any clock
-    /// that does not step.
-    pub(crate) fn resume(&mut self, now: Duration, in_time: impl Fn(Duration) -> u64) {
+    /// The client has more to send, and had nothing. Times are those of any clock that does not step.
+    pub(crate) fn resume(&mut self, now: Duration, link: &Allowance) {
         let silence = self.silence(now);
         if silence >= QUIET {
-            self.used = self.used.saturating_sub(in_time(silence / QUIET_FOR_A_SECOND));
+            self.used = self.used.saturating_sub(saved_in(silence, link));
         }
         if silence >= PAUSE {
             (self.since, self.sent) = (now, 0);
@@ -91,11 +96,15 @@ impl Burst {
     }
 
     /// Returns true if a client that is quiet until `now` would be as good as new.
-    pub(crate) fn is_as_new(&self, now: Duration, in_time: impl Fn(Duration) -> u64) -> bool {
-        self.used <= in_time(self.silence(now) / QUIET_FOR_A_SECOND)
+    pub(crate) fn is_as_new(&self, now: Duration, link: &Allowance) -> bool {
+        self.used <= saved_in(self.silence(now), link)
     }
 
     fn silence(&self, now: Duration) -> Duration {
         self.active_at.map_or(Duration::MAX, |active_at| now.saturating_sub(active_at))
     }
+}
+
+fn saved_in(silence: Duration, link: &Allowance) -> u64 {
+    link.in_time(silence / QUIET_FOR_A_SECOND).unwrap_or(u64::MAX)
 }

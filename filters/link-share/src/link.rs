@@ -149,9 +149,8 @@ impl Link {
     /// stream for each request would lose its debt each time.
     fn forget(&mut self, now: Duration) {
         let (virtual_time, allowance) = (self.virtual_time, &self.allowance);
-        let in_time = |time| allowance.in_time(time).unwrap_or(u64::MAX);
         self.accounts.retain(|_, account| {
-            account.streams > 0 || account.served > virtual_time || !account.burst.is_as_new(now, in_time)
+            account.streams > 0 || account.served > virtual_time || !account.burst.is_as_new(now, allowance)
         });
         if self.accounts.values().filter(|account| account.streams == 0).count() > MOST_ABSENT {
             self.accounts.retain(|_, account| account.streams > 0);
@@ -163,14 +162,12 @@ impl Link {
         // What the link owes shrinks as the allowance is read.
         let has_any = self.allowance.has_any(now);
         let is_free = self.waiting == 0 && !self.is_backed_up && has_any;
+        self.resume(id, now);
         let Some(stream) = self.streams.get_mut(&id) else { return Verdict::Pass };
         if let Some(waits) = &mut stream.waits {
             *waits = waits.saturating_add(bytes);
             return Verdict::Wait;
         }
-        let client = stream.client;
-        self.resume(client, now);
-        let Some(stream) = self.streams.get_mut(&id) else { return Verdict::Pass };
         if now.saturating_sub(stream.sent_at) >= PAUSE {
             stream.sent = 0;
         }
@@ -194,11 +191,11 @@ impl Link {
         Verdict::Wait
     }
 
-    /// Counts the silence of a client that has more to send.
-    fn resume(&mut self, client: Subscriber, now: Duration) {
-        let allowance = &self.allowance;
-        if let Some(account) = self.accounts.get_mut(&client).filter(|account| account.holding == 0) {
-            account.burst.resume(now, |time| allowance.in_time(time).unwrap_or_default());
+    /// Counts the silence of a stream's client, which has more to send, if nothing of it waits.
+    fn resume(&mut self, id: StreamId, now: Duration) {
+        let Some(stream) = self.streams.get(&id) else { return };
+        if let Some(account) = self.accounts.get_mut(&stream.client).filter(|account| account.holding == 0) {
+            account.burst.resume(now, &self.allowance);
         }
     }
 
@@ -245,9 +242,7 @@ impl Link {
     pub fn pass(&mut self, id: StreamId, bytes: u64, now: Duration) {
         // The allowance grows as it is read.
         self.allowance.has_any(now);
-        if let Some(client) = self.streams.get(&id).map(|stream| stream.client) {
-            self.resume(client, now);
-        }
+        self.resume(id, now);
         self.charge(id, bytes, now);
     }
 
@@ -277,7 +272,7 @@ impl Link {
     }
 
     fn charge(&mut self, id: StreamId, bytes: u64, now: Duration) {
-        let most_saved = self.most_saved();
+        let most_saved = burst::most(&self.allowance);
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let cost = on_link(bytes);
         self.allowance.take(cost);
@@ -318,20 +313,14 @@ impl Link {
 
     /// Returns the client that is next among those with a stream of the first `classes` that waits, and its rank.
     fn next_client(&self, classes: usize) -> Option<(Subscriber, Rank)> {
-        let (virtual_time, most_saved) = (self.virtual_time, self.most_saved());
-        let waiting = || {
-            let accounts = self.accounts.iter().filter(|(_, account)| account.has_waiting(classes));
-            // Clients that have returned from idleness are equal, and their order must not depend on the table's.
-            accounts.map(|(client, of)| (of.burst.rank(most_saved), of.served.max(virtual_time), *client))
-        };
-        let downloads = waiting().filter(|(rank, ..)| *rank == Rank::Rest && self.before_downloads == 0);
-        let (rank, _, client) = downloads.min().or_else(|| waiting().min())?;
-        Some((client, rank))
-    }
-
-    /// Returns the bytes that a client can save up.
-    fn most_saved(&self) -> u64 {
-        self.allowance.in_time(burst::SAVED).unwrap_or_default()
+        let (is_download_due, most_saved) = (self.before_downloads == 0, burst::most(&self.allowance));
+        let waiting =
+            self.accounts.iter().filter(|(_, account)| account.has_waiting(classes)).map(|(client, account)| {
+                let rank = account.burst.rank(most_saved);
+                // Clients that have returned from idleness are equal, and their order must not depend on the table's.
+                (is_download_due && rank != Rank::Rest, rank, account.served.max(self.virtual_time), *client)
+            });
+        waiting.min().map(|(_, rank, _, client)| (client, rank))
     }
 
     /// Returns the bytes that a large stream may hold while it waits, because its turn sends all of them. None: the stream is
