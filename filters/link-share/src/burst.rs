@@ -76,12 +76,13 @@ impl Burst {
     /// A lighter client saves less. A heavier one saves no more: it has the larger share afterwards.
     pub(crate) fn pay(&mut self, bytes: u64, tenths: u32, most: u64, now: Duration) -> u64 {
         let [weight, usual] = [tenths.clamp(1, Subscriber::USUAL_TENTHS), Subscriber::USUAL_TENTHS].map(u64::from);
-        let left = most.saturating_sub(self.used);
-        let used = bytes.saturating_mul(usual) / weight;
-        self.used = self.used.saturating_add(used.min(left));
+        // Rounded up, so that no piece is free and the last byte is used up.
+        let left = most.saturating_sub(self.used).saturating_mul(weight).div_ceil(usual);
+        let saved = bytes.min(left);
+        self.used = self.used.saturating_add(saved.saturating_mul(usual).div_ceil(weight));
         self.sent = self.sent.saturating_add(bytes);
         self.active_at = Some(now);
-        used.saturating_sub(left).saturating_mul(weight) / usual
+        bytes - saved
     }
 
     /// Returns the place of the client, which can save up `most` bytes.
@@ -107,4 +108,23 @@ impl Burst {
 
 fn saved_in(silence: Duration, link: &Allowance) -> u64 {
     link.in_time(silence / QUIET_FOR_A_SECOND).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_of_any_weight_pays_for_each_byte_and_uses_up_what_it_saved() {
+        for tenths in 1..=99 {
+            let (mut burst, mut unsaved, pieces) = (Burst::default(), 0, 1000);
+            for _ in 0..pieces {
+                unsaved += burst.pay(7, tenths, 1001, Duration::ZERO);
+            }
+            let (saved, exact) = (7 * pieces - unsaved, 1001 * u64::from(tenths.min(10)) / 10);
+            assert_eq!(burst.rank(1001), Rank::Rest, "{tenths}");
+            // Each piece may cost a part of a byte more.
+            assert!(saved.abs_diff(exact) <= exact / 20 + 1, "{tenths}: {saved} of {exact}");
+        }
+    }
 }
