@@ -11,11 +11,21 @@ from pathlib import Path
 import pytest
 
 from harness.boxes.pair import PIPE_PORT, REMOTE_NAME
+from harness.boxes.pep import Pep
 from harness.clients.commands import Curl
 from harness.host.waiting import wait_for
 from harness.lab.line import FAR
 from harness.lab.neighbour_loads import beside, page
-from harness.lab.neighbours import BULK, CLIENTS, OTHER, OTHER_CLIENTS, SERVERS, NeighbourBed, neighbour_bed
+from harness.lab.neighbours import (
+    BULK,
+    CLIENTS,
+    OTHER,
+    OTHER_CLIENTS,
+    SERVERS,
+    NeighbourBed,
+    light_document,
+    neighbour_bed,
+)
 
 LINK = {"down.rate_bps": "4000000", "up.rate_bps": "1000000", "down.delay_ms": "150", "up.delay_ms": "150"}
 STATED = {"rtt": "300ms", "down": "4mbit", "up": "1mbit"}
@@ -60,6 +70,31 @@ def test_a_client_with_sixteen_downloads_gets_what_one_with_one_gets(bed: Neighb
 def test_uploads_share_the_link_too(bed: NeighbourBed, *, tls: bool) -> None:
     got = bed.uploads([8, 1], 12, skip_s=5, tls=tls)
     assert 0.35 * sum(got) < got[0] < 0.65 * sum(got), got
+
+
+def test_a_page_that_names_objects_is_whole_beside_downloads(bed: NeighbourBed) -> None:
+    """The ground holds a piece of a page until it has announced what the piece names. Other pieces of the page wait for
+    their turn, and native filters share one buffer."""
+    curl = Curl(bed.folder, bed.line.clients, "--compressed", "--header", "accept: text/html")
+
+    def count(box: Pep, name: str) -> float:
+        return box.metrics()[f"longhaul_{name}"]
+
+    flights, waited = "bundling_flights_total{}", 'link_share_bytes_total{reason="waited"}'
+    before = count(bed.running.remote, flights), count(bed.running.ground, waited)
+    # Of the same client, whose page does not go before them.
+    job = {"do": "bulk", "host": BULK, "to": SERVERS[BULK], "from": CLIENTS[0], "streams": 2, "tls": False}
+    downloads = bed.start(job | {"seconds": 600})
+    try:
+        wait_for("a full link", lambda: count(bed.running.ground, waited) > before[1])
+        for number in range(8):
+            found = curl.get(f"http://{next(iter(SERVERS))}/page/whole-{number}")
+            assert (found.status, found.problem) == (200, ""), found
+            assert found.body.decode() == light_document().replace("FRESH", f"whole-{number}")
+    finally:
+        downloads.terminate()
+        downloads.wait()
+    assert count(bed.running.remote, flights) == before[0] + 8, "each page began a flight"
 
 
 def test_an_upload_that_waits_for_its_turn_arrives_once(

@@ -31,6 +31,12 @@ pub fn rewrite(buffer: Buffer, size: usize, out: &mut Vec<u8>, change: &mut Chan
     outcome
 }
 
+/// Returns true if the body's callback may return [`crate::stream::Action::Pause`]. It may not while a filter further on holds bytes of
+/// this body: native filters share one buffer.
+pub fn may_hold() -> bool {
+    calls::may_hold_body().unwrap_or_default()
+}
+
 /// Marks the response as incomplete: the proxy resets the connection, or in HTTP/2 the stream. It first sends the bytes
 /// that earlier callbacks released. It drops the bytes that this callback holds.
 pub fn break_off() -> Result<(), HostError> {

@@ -22,7 +22,7 @@ pub trait HttpStream {
     }
 
     /// The proxy holds `size` bytes of the response's body: those of this callback, behind those of earlier callbacks that
-    /// returned [`Action::Pause`].
+    /// returned [`Action::Pause`]. It may return that only where [`crate::body::may_hold`] says so.
     fn response_body(&mut self, _size: usize, _end_of_stream: bool) -> Action {
         Action::Continue
     }

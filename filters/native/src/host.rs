@@ -59,11 +59,35 @@ pub(crate) enum Place {
     Nowhere,
 }
 
+/// A piece of the response's body, in its hook.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    /// The bytes that Envoy holds for this filter.
+    pub(crate) held: usize,
+    /// The bytes that arrived.
+    pub(crate) received: usize,
+    /// True if the filter may hold them. The filters of a stream share one buffer of Envoy. While a filter further on has bytes
+    /// in it, a hold would mix both, and the release would send those bytes through the filters in between once more.
+    pub(crate) may_hold: bool,
+}
+
+impl Piece {
+    /// Returns the bytes that the filter sees.
+    pub(crate) fn total(self) -> usize {
+        self.held.saturating_add(self.received)
+    }
+
+    /// Returns the piece whose bytes have become `bytes` that arrived.
+    fn replaced(self, bytes: usize) -> Phase {
+        Phase::Body(Self { held: 0, received: bytes, ..self })
+    }
+}
+
 /// The hook of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Phase {
-    /// A piece of the response's body: the bytes that Envoy holds for this filter, and those that arrived.
-    Body(usize, usize),
+    /// A piece of the response's body.
+    Body(Piece),
     /// Any other.
     Other,
 }
@@ -182,6 +206,20 @@ impl EnvoyHost {
         acts
     }
 
+    /// Returns true if the release of a held response is on its way.
+    pub(crate) fn is_released(&self, id: u32) -> bool {
+        let is_release = |act: &Act| matches!(act, Act::Resume(Half::Response));
+        self.held.borrow().get(&id).is_some_and(|held| held.mail.iter().any(is_release))
+    }
+
+    /// A response that may have been held goes on. A release that is on its way must not reach it: it would release what another
+    /// filter holds.
+    pub(crate) fn goes_on(&self, id: u32) {
+        if let Some(held) = self.held.borrow_mut().get_mut(&id) {
+            held.response = false;
+        }
+    }
+
     /// Forgets a stream.
     pub(crate) fn forget(&self, id: u32) {
         self.held.borrow_mut().remove(&id);
@@ -242,9 +280,9 @@ fn not_sent(Refused(outcome): Refused) -> HostError {
 }
 
 /// Reads the body that a filter sees.
-fn whole(stream: abi::Stream, held: usize, received: usize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(held.saturating_add(received));
-    if held > 0 {
+fn whole(stream: abi::Stream, piece: Piece) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(piece.total());
+    if piece.held > 0 {
         stream.read_body(Body::Held, &mut bytes);
     }
     stream.read_body(Body::Received, &mut bytes);
@@ -267,8 +305,8 @@ impl Host for EnvoyHost {
                 answer.as_ref().map(|(_, body)| part(body, start, max)).ok_or(HostError::NotFound)
             }
             Buffer::ResponseBody => {
-                let (stream, Phase::Body(held, received)) = self.here()? else { return Err(HostError::NotFound) };
-                let bytes = whole(stream, held, received);
+                let (stream, Phase::Body(piece)) = self.here()? else { return Err(HostError::NotFound) };
+                let bytes = whole(stream, piece);
                 Ok(if start == 0 && max >= bytes.len() { bytes } else { part(&bytes, start, max) })
             }
             Buffer::RequestBody | Buffer::PluginConfiguration => Err(HostError::NotFound),
@@ -276,27 +314,26 @@ impl Host for EnvoyHost {
     }
 
     fn set_buffer(&self, buffer: Buffer, start: usize, size: usize, bytes: &[u8]) -> Result<(), HostError> {
-        let (stream, Phase::Body(held, received)) = self.here()? else { return Err(HostError::BadArgument) };
+        let (stream, Phase::Body(piece)) = self.here()? else { return Err(HostError::BadArgument) };
         if buffer != Buffer::ResponseBody {
             return Err(HostError::BadArgument);
         }
-        let total = held.saturating_add(received);
         let spliced;
-        let bytes = if start == 0 && size >= total {
+        let bytes = if start == 0 && size >= piece.total() {
             bytes
         } else {
-            let old = whole(stream, held, received);
+            let old = whole(stream, piece);
             let (before, rest) = old.split_at_checked(start).ok_or(HostError::BadArgument)?;
             spliced = [before, bytes, rest.get(size..).unwrap_or_default()].concat();
             &spliced
         };
         self.changed.set(true);
-        let drained = (held == 0 || stream.drain_body(Body::Held, held))
-            && (received == 0 || stream.drain_body(Body::Received, received));
+        let drained = (piece.held == 0 || stream.drain_body(Body::Held, piece.held))
+            && (piece.received == 0 || stream.drain_body(Body::Received, piece.received));
         if !drained || (!bytes.is_empty() && !stream.append_body(Body::Received, bytes)) {
             return Err(HostError::BadArgument);
         }
-        self.place.set(Place::Stream(self.context.get(), stream, Phase::Body(0, bytes.len())));
+        self.place.set(Place::Stream(self.context.get(), stream, piece.replaced(bytes.len())));
         Ok(())
     }
 
@@ -307,13 +344,13 @@ impl Host for EnvoyHost {
         out: &mut Vec<u8>,
         change: &mut Change<'_>,
     ) -> Result<(), HostError> {
-        let (stream, Phase::Body(held, received)) = self.here()? else { return Err(HostError::BadArgument) };
-        let total = held.saturating_add(received);
+        let (stream, Phase::Body(all)) = self.here()? else { return Err(HostError::BadArgument) };
+        let total = all.total();
         if buffer != Buffer::ResponseBody || size != total {
             return Err(HostError::BadArgument);
         }
-        if held > 0 {
-            self.set_buffer(buffer, 0, total, &whole(stream, held, received))?;
+        if all.held > 0 {
+            self.set_buffer(buffer, 0, total, &whole(stream, all))?;
         }
         // The output stands behind the input that is left.
         let (mut left, mut written) = (total, 0_usize);
@@ -341,8 +378,15 @@ impl Host for EnvoyHost {
             }
         }
         self.piece.replace(piece);
-        self.place.set(Place::Stream(self.context.get(), stream, Phase::Body(0, left.saturating_add(written))));
+        self.place.set(Place::Stream(self.context.get(), stream, all.replaced(left.saturating_add(written))));
         outcome
+    }
+
+    fn may_hold_body(&self) -> Result<bool, HostError> {
+        match self.here()? {
+            (_, Phase::Body(piece)) => Ok(piece.may_hold),
+            (_, Phase::Other) => Err(HostError::BadArgument),
+        }
     }
 
     fn headers(&self, map: Map) -> Result<Pairs, HostError> {

@@ -43,8 +43,9 @@ impl Filter for Scripted {
     }
 
     fn tick(&self) {
-        // The first stream is the one that the test holds.
+        // The first stream is the one whose request a test holds, and the second one that whose response it holds.
         let _ = context::on_behalf_of(1, 0, context::continue_request);
+        let _ = context::on_behalf_of(2, 0, context::continue_response);
         let _ = callout::send("fetch", &[(":path", "/")], std::time::Duration::from_secs(1));
     }
 }
@@ -87,6 +88,9 @@ impl HttpStream for Script {
     fn response_body(&mut self, size: usize, end: bool) -> Action {
         if self.path == b"/pieces/held" && !end {
             return Action::Pause;
+        }
+        if self.path == b"/where-it-may" {
+            return if body::may_hold() { Action::Pause } else { Action::Continue };
         }
         if self.path.starts_with(b"/pieces") {
             let (stays, mut out) = (self.path.ends_with(b"as-they-came"), Vec::new());
@@ -183,6 +187,44 @@ fn headers_properties_and_filter_state_are_those_of_the_stream() {
 fn a_reply_waits_until_no_filter_code_runs() {
     let (_, _, then) = request("/reply");
     assert_eq!((then, calls()), (Then::Drop, vec!["reply 403 scripted".to_owned()]));
+}
+
+#[test]
+fn nothing_is_held_behind_the_bytes_of_another_filter() {
+    let (worker, id, _) = request("/where-it-may");
+    fake(|fake| fake.held = b"another's".to_vec());
+    assert_eq!(worker.hook(id, stream(), Event::ResponseBody(false)).finish(stream()).then, Then::PassOn);
+    fake(|fake| fake.held.clear());
+    assert_eq!(piece(&worker, id, b"own", false).0, Then::Hold);
+    assert_eq!(piece(&worker, id, b" and more", true).0, Then::Hold, "behind bytes of its own");
+    // A filter that holds all the same would mix both.
+    let (worker, id, _) = request("/whole");
+    fake(|fake| fake.held = b"another's".to_vec());
+    calls();
+    assert_eq!(worker.hook(id, stream(), Event::ResponseBody(false)).finish(stream()).then, Then::Drop);
+    assert_eq!(calls(), ["reset longhaul_broken_off"]);
+}
+
+#[test]
+fn a_release_that_comes_behind_the_next_piece_releases_nothing() {
+    let (worker, _, _) = request("/");
+    let (id, _) = next_request(&worker, "/where-it-may");
+    assert_eq!(piece(&worker, id, b"held", false).0, Then::Hold);
+    // The filter has released it, and Envoy has not heard of it yet.
+    assert!(worker.tick());
+    assert_eq!(
+        piece(&worker, id, b", next", false),
+        (Then::PassOn, b"held, next".to_vec()),
+        "it sees the new bytes alone"
+    );
+    calls();
+    worker.mail(id).finish(stream());
+    assert_eq!(calls(), Vec::<String>::new(), "another filter may hold them now");
+    assert_eq!(piece(&worker, id, b"again", false).0, Then::Hold);
+    assert!(worker.tick());
+    calls();
+    worker.mail(id).finish(stream());
+    assert_eq!(calls(), ["resume response"]);
 }
 
 #[test]

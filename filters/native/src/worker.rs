@@ -18,7 +18,7 @@ use filter_host::stream::{Action, HttpStream};
 use crate::abi::{self, Body};
 use crate::confined::Confined;
 use crate::filters::{Kind, Served};
-use crate::host::{Act, EnvoyHost, LocalReply, Phase, Place, ROOT, token};
+use crate::host::{Act, EnvoyHost, LocalReply, Phase, Piece, Place, ROOT, token};
 use crate::outgoing::Outgoing;
 use crate::panics::caught;
 
@@ -178,8 +178,13 @@ impl Worker {
             return if is_request { lost(&event, false) } else { nothing(Action::Continue) };
         };
         let phase = if matches!(event, Event::ResponseBody(_)) {
-            let held = if entry.holds_body { stream.body_size(Body::Held) } else { 0 };
-            Phase::Body(held, stream.body_size(Body::Received))
+            let (all, is_released) = (stream.body_size(Body::Held), inside.host.is_released(id));
+            let is_own = entry.holds_body && !is_released;
+            Phase::Body(Piece {
+                held: if is_own { all } else { 0 },
+                received: stream.body_size(Body::Received),
+                may_hold: is_own || (all == 0 && !is_released),
+            })
         } else {
             Phase::Other
         };
@@ -189,7 +194,7 @@ impl Worker {
         let outcome = self.enter(inside, place, answer, |_| match (&event, phase) {
             (Event::RequestHeaders(end), _) => state.request_headers(*end),
             (Event::ResponseHeaders(end), _) => state.response_headers(*end),
-            (Event::ResponseBody(end), Phase::Body(held, received)) => state.response_body(held + received, *end),
+            (Event::ResponseBody(end), Phase::Body(piece)) => state.response_body(piece.total(), *end),
             (Event::ResponseBody(_), Phase::Other) => Action::Continue,
             (Event::ResponseTrailers, _) => state.response_trailers(),
             (Event::CallEnded(_), _) => {
@@ -206,8 +211,14 @@ impl Worker {
             } else {
                 action = settle(&mut acts, half, action);
             }
-            if matches!(event, Event::ResponseBody(_)) {
+            if let Phase::Body(piece) = phase {
                 entry.holds_body = action == Action::Pause;
+                match action {
+                    Action::Continue => inside.host.goes_on(id),
+                    // A body that ends early is better than one of mixed bytes.
+                    Action::Pause if !piece.may_hold => acts.push(Act::Reset),
+                    Action::Pause => {}
+                }
             }
             let ends = acts.iter().any(|act| matches!(act, Act::Reply(_) | Act::Respond(_) | Act::Reset));
             if action == Action::Pause && !ends {

@@ -2,13 +2,13 @@
 
 Each end runs in a process of its own, in its own namespace, and needs the standard library alone:
 
-    python light_clients.py serve CERT KEY ADDRESS..   ports 80 and 443 of each address
+    python light_clients.py serve CERT KEY PAGE ADDRESS..   ports 80 and 443 of each address
     python light_clients.py load JSON                  does what the list says, side by side; prints a list of results
     python light_clients.py received ADDRESS           prints the bytes that the server has read from each client
 
 The server responds to `GET /BYTES/..` with so many bytes, which do not shrink. `?type=` is their type. To
-`POST /CLIENT/..`, it reads the body and responds with its length. A path that ends in `/close` ends the connection
-behind the response.
+`POST /CLIENT/..`, it reads the body and responds with its length. `GET /page/NAME` has the text of the file PAGE, with
+the name in place of `FRESH`. A path that ends in `/close` ends the connection behind the response.
 
 A client does one of these:
 
@@ -35,10 +35,13 @@ import time
 import urllib.request
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 RECEIVED: Counter[str] = Counter()
 """The bytes of uploads that the server has read, by client."""
+PAGE: list[str] = []
+"""The parts of the page between the places of a name."""
 NOISE = random.Random(1).randbytes(1 << 20)
 CONNECTIONS_TO_A_HOST = 6
 PIECE = 16384
@@ -94,6 +97,9 @@ def serve_one(stream: Stream) -> bool:
     elif path == "/received":
         body = json.dumps(RECEIVED).encode()
         size = len(body)
+    elif path.startswith("/page/"):
+        body = path.removeprefix("/page/").join(PAGE).encode()
+        size, query = len(body), "type=text/html"
     else:
         size, body = int(path.split("/")[1]), b""
     kind = query.partition("type=")[2] or "application/octet-stream"
@@ -372,11 +378,13 @@ def main() -> None:
     server = commands.add_parser("serve")
     server.add_argument("cert")
     server.add_argument("key")
+    server.add_argument("page", type=Path)
     server.add_argument("addresses", nargs="+")
     commands.add_parser("load").add_argument("jobs", type=json.loads)
     commands.add_parser("received").add_argument("address")
     options = parser.parse_args()
     if options.command == "serve":
+        PAGE.extend(options.page.read_text().split("FRESH"))
         serve(options.cert, options.key, options.addresses)
     if options.command == "received":
         with urllib.request.urlopen(f"http://{options.address}/received") as response:

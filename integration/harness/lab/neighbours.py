@@ -4,6 +4,8 @@ the quick start."""
 from __future__ import annotations
 
 import json
+import random
+import string
 import subprocess
 import sys
 import time
@@ -25,11 +27,14 @@ from .bed import CONGESTION_CONTROL, use_congestion_control
 from .contenders.base import intercept, rules
 from .init_pair import pair_of_init
 from .line import FAR, NEAR_DEVICE, NEAR_HOME, Line
+from .peers import PEERS, SPLIT_TCP, WIREGUARD
 
 PROGRAM = Path(__file__).with_name("light_clients.py")
 FAIR_QUEUE = "fair-queue"
-ORIGINS = {"direct": CONGESTION_CONTROL, "direct-cubic": "cubic", FAIR_QUEUE: CONGESTION_CONTROL}
-"""The ways without Longhaul, and the congestion control of their origins. Origins behind a pair have that of
+ORIGINS = {"direct": CONGESTION_CONTROL, "direct-cubic": "cubic"} | dict.fromkeys(
+    (FAIR_QUEUE, SPLIT_TCP, WIREGUARD), CONGESTION_CONTROL
+)
+"""The ways without Longhaul, and the congestion control of their origins and boxes. Those of a pair have that of
 `direct`. In a fair queue, flows take turns at both ends of the link."""
 QUEUES = {FAIR_QUEUE: {"down.fair": '"flow"', "up.fair": '"flow"'}}
 QUICK_START = "quick-start"
@@ -41,6 +46,7 @@ CLIENTS = [CLIENT, *(f"192.0.2.{number}" for number in range(3, 18))]
 SERVERS = {f"www{number}.example.org": f"203.0.113.{210 + number}" for number in range(7)}
 """The hosts of the pages. The last one has the downloads."""
 BULK = "www6.example.org"
+DOCUMENT_BYTES = 30_000
 OTHER = "other.example"
 """A second remote of the ground."""
 OTHER_CLIENTS = CLIENTS[-2:]
@@ -55,13 +61,27 @@ def light_page(fresh: str) -> dict[str, Any]:
     sizes = [1200 + (number * 2654435761 % 4600) for number in range(57)]
     named = [(hosts[number % len(hosts)], size) for number, size in enumerate(sizes)]
     objects = [[host, SERVERS[host], f"/{size}/{fresh}/{number}.jpg"] for number, (host, size) in enumerate(named)]
-    return {"document": [hosts[0], SERVERS[hosts[0]], f"/30000/{fresh}/page"], "objects": objects}
+    return {"document": [hosts[0], SERVERS[hosts[0]], f"/{DOCUMENT_BYTES}/{fresh}/page"], "objects": objects}
+
+
+def light_document() -> str:
+    """Returns the document of a light page in HTML, for browsers. The server puts a name in place of `FRESH`."""
+    tags = [f'<img src="//{host}{path}?type=image/jpeg" alt="">' for host, _, path in light_page("FRESH")["objects"]]
+    begin = '<!doctype html><html lang="en"><head><title>Light</title><link rel="icon" href="data:,"></head><body>'
+    # Words between the images, which shrink little.
+    room = (DOCUMENT_BYTES - len(begin) - sum(map(len, tags))) // len(tags)
+    draw = random.Random(1)
+    words = ("".join(draw.choices(string.ascii_letters + "   ", k=room - len("<p></p>"))) for _ in tags)
+    return begin + "".join(f"<p>{text}</p>{tag}" for text, tag in zip(words, tags, strict=True)) + "</body></html>"
 
 
 @dataclass
 class NeighbourBed:
     """Everything runs."""
 
+    folder: Path
+    authority: Authority
+    """Of the certificates of all servers."""
     line: Line
     way: str
     pair: Pair | None
@@ -148,11 +168,14 @@ def neighbour_bed(
         use_congestion_control(line, ORIGINS.get(way, CONGESTION_CONTROL))
         stack.enter_context(Origins(site.write(folder / "site.json"), folder, line.internet))
         key = authority.issue(*SERVERS)
-        serve = [sys.executable, "-S", "-E", PROGRAM, "serve", key.cert, key.key, *SERVERS.values()]
+        (document := folder / "page.html").write_text(light_document())
+        serve = [sys.executable, "-S", "-E", PROGRAM, "serve", key.cert, key.key, document, *SERVERS.values()]
         child = Child(line.internet.inside(serve), folder / "server.log")
         stack.callback(child.stop)
         child.wait_for_output("ready")
         both = other = None
+        if way in PEERS:
+            stack.enter_context(PEERS[way](folder, line))
         setting = stated or links.link(profile).setting
         if way == QUICK_START:
             trusted = authority.files.cert
@@ -174,7 +197,7 @@ def neighbour_bed(
                 other = stack.enter_context(other_remote(folder, line, setting | second_remote))
             if way == "fair":
                 both.until_names_cross()
-        yield NeighbourBed(line, way, both, other)
+        yield NeighbourBed(folder, authority, line, way, both, other)
 
 
 @contextmanager

@@ -68,7 +68,15 @@ impl GroundStream {
         let end = &self.worker.end;
         let held = end.try_borrow().map_or(0, |end| end.held_bytes(self.id));
         let new = chunk.get(held..).unwrap_or_default();
-        let waits = self.is_read && end.try_borrow_mut().is_ok_and(|mut end| end.body(self.id, new, is_end, now_ms()));
+        let may_hold = body::may_hold();
+        let waits = self.is_read
+            && end.try_borrow_mut().is_ok_and(|mut end| {
+                let wants = end.body(self.id, new, is_end, now_ms());
+                if wants && !may_hold {
+                    end.cannot_hold(self.id);
+                }
+                wants && may_hold
+            });
         let holds = self.delta.body(&chunk, held, is_end, &self.worker.counters);
         if let Ok(mut end) = end.try_borrow_mut() {
             end.now_holds(self.id, holds);

@@ -74,6 +74,11 @@ pub trait Host {
         rewrite_whole(&bytes, out, change, |output| self.set_buffer(buffer, 0, size, output))
     }
 
+    /// Returns true if the filter may hold the piece of the body, as [`crate::body::may_hold`] says.
+    fn may_hold_body(&self) -> Result<bool, HostError> {
+        Ok(true)
+    }
+
     /// Returns all headers.
     fn headers(&self, map: Map) -> Result<Pairs, HostError> {
         Err(HostError::Unimplemented)

@@ -220,6 +220,14 @@ impl GroundEnd {
         }
     }
 
+    /// The proxy cannot hold the bytes that [`GroundEnd::body`] has seen, so they pass.
+    pub fn cannot_hold(&mut self, stream: u32) {
+        if let Some(Stream::Page(page)) = self.streams.get_mut(&stream) {
+            page.is_held = false;
+            page.held_bytes = 0;
+        }
+    }
+
     /// Reads the next bytes of the page's body. Returns true if the proxy must hold them, behind those that it holds
     /// already. The tick that announces the objects that they name releases them, so that the remote knows the objects
     /// before the browser requests them. They are also released when the time for the first slot is over.

@@ -528,6 +528,10 @@ fn of_a_page_no_more_waits_than_the_proxy_lets_wait_with_what_comes_next() {
     assert_eq!(world.ground.held_bytes(stream), 9, "the driver has encoded them");
     assert!(world.ground.body(stream, b" ", true, world.now_ms));
     assert_eq!(world.ground.held_bytes(stream), 10);
+    world.ground.cannot_hold(stream);
+    assert_eq!(world.ground.held_bytes(stream), 0, "they have passed");
+    world.ground.tick(&world.board, world.now_ms);
+    assert!(!world.ground.take_releases().contains(&(stream, Release::GoOnDown)));
 }
 
 #[test]
