@@ -47,7 +47,8 @@ def run_group(number: int, group: Group, seed: int, messages: Queue[Message]) ->
     try:
         with tempfile.TemporaryDirectory(prefix="lh-exp-") as folder:
             if group.special:
-                messages.put(Message(number, details=SPECIALS[group.special](Path(folder), group, seed)))
+                details = SPECIALS[group.special](Path(folder), group, seed)
+                messages.put(Message(number, absent=details.pop("absent", {}), details=details))
             else:
                 _run(number, group, seed, messages, Path(folder))
     except Missing as reason:

@@ -34,7 +34,7 @@ def last(*cells: dict[str, Any]) -> str:
 
 def test_a_part_of_the_direct_time_stands_with_its_spread() -> None:
     assert last(cell("direct", 9.96), cell("quick-start")) == (
-        "| ship | nobody else | https | 10.0 |  |  | 0.50 (0.45-0.55) | 0.60 |"
+        "| ship | nobody else | https | 10.0 |  |  |  |  | 0.50 (0.45-0.55) | 0.60 |"
     )
 
 
@@ -47,9 +47,17 @@ def test_a_slower_cell_is_bold_and_one_that_is_hidden_has_no_figure() -> None:
     assert "**none of 5 ended**" in last(cell("direct"), failed)
 
 
-def test_origins_with_cubic_and_a_fair_queue_have_columns() -> None:
-    ways = [cell(way) for way in ("direct", "direct-cubic", "fair-queue", "quick-start")]
-    assert last(*ways).count("0.50 (0.45-0.55)") == 3
+def test_origins_with_cubic_and_peers_have_columns() -> None:
+    ways = [cell(way) for way in ("direct", "direct-cubic", "fair-queue", "wireguard", "split-tcp", "quick-start")]
+    assert last(*ways).count("0.50 (0.45-0.55)") == 5
+
+
+def test_peers_stand_beside_a_pair_where_one_that_is_a_program_ran() -> None:
+    ways = [cell(way, 5.0) for way in ("direct", "fair-queue", "wireguard", "quick-start")]
+    assert field.peers_block(run(*ways)).splitlines()[-1] == (
+        "| nobody else | https | 5.0 s | 5.0 s | 5.0 s |  | 5.0 s |"
+    )
+    assert field.peers_block(run(*ways[:2], ways[3])) == "No bed of this table has run yet."
 
 
 def test_the_source_says_what_has_not_run_and_what_else_the_machine_did() -> None:

@@ -10,13 +10,19 @@ from harness.lab.ideal import ideal_ms
 from harness.lab.links import CAPACITY, Link, link
 from harness.lab.neighbour_loads import AFTER_S, BEFORE_S, HEAD_START_S, PATIENCE_S
 from harness.lab.neighbours import FAIR_QUEUE, QUICK_START
+from harness.lab.peers import SPLIT_TCP, WIREGUARD
 
 from ..plan import BED_MS, SLOW_RATIO, Group
 
 NAME = "field"
 SCHEMES = ("http", "https")
 DIRECT, CUBIC, PAIR = "direct", "direct-cubic", QUICK_START
-WAYS = {DIRECT: "direct", CUBIC: "direct, cubic", FAIR_QUEUE: "direct, fair queue", PAIR: "pair"}
+WAYS = {
+    DIRECT: "direct", CUBIC: "direct, cubic", FAIR_QUEUE: "direct, fair queue", WIREGUARD: "WireGuard",
+    SPLIT_TCP: "HAProxy, split TCP", PAIR: "pair",
+}  # fmt: skip
+PEERS = (FAIR_QUEUE, WIREGUARD, SPLIT_TCP)
+"""What an operator could pick instead of a pair."""
 """The ways, and the words of each in tables. Origins have BBR but for `direct-cubic`."""
 FIRST_LINKS, LINKS = ("maritime", "geo"), ("maritime", "geo", "rural-lte", "leo")
 """Links are measured in this order. The rules of the project hold on the first ones."""
@@ -42,8 +48,14 @@ class Measures(StrEnum):
     """Seconds of one page."""
     CROWD = "crowd"
     """Seconds of all pages of several users."""
+    BROWSER = "browser"
+    """Seconds of the pages of one user in Chromium beside others."""
     OUTAGE = "outage"
     """Seconds from the link's return to the first response."""
+
+
+TIMED = (Measures.CROWD, Measures.BROWSER)
+"""One load has as many pages as its time allows."""
 
 
 class Bulk(StrEnum):
@@ -73,6 +85,8 @@ class Scenario:
     """The rates that `link:` states, as a part of the true ones."""
     cubic: bool = False
     """Origins with CUBIC take part, too."""
+    peers: bool = False
+    """Peers that are programs take part, too."""
     weight: int = 3
     """Scenarios of a lower one are measured first."""
 
@@ -85,11 +99,17 @@ class Scenario:
         """Returns the changes of the emulated link."""
         return CHANGES.get(on.name, {}) | dict(self.changes)
 
-    @property
-    def ways(self) -> tuple[str, ...]:
-        """Returns the ways, which take turns."""
+    def ways(self, on: Link) -> tuple[str, ...]:
+        """Returns the ways, which take turns. A crowd in which each way takes time of its own has no further peers."""
         is_shared = self.streams > 0 or self.users > 0
-        return (DIRECT, *([CUBIC] if self.cubic else []), *([FAIR_QUEUE] if is_shared else []), PAIR)
+        has_peers = self.peers and (not self.users or is_side_by_side(self, on))
+        return (
+            DIRECT,
+            *([CUBIC] if self.cubic else []),
+            *([FAIR_QUEUE] if is_shared else []),
+            *([WIREGUARD, SPLIT_TCP] if has_peers else []),
+            PAIR,
+        )
 
 
 def _loss(part: str) -> tuple[tuple[str, str], ...]:
@@ -102,21 +122,24 @@ BURSTS = "{ enter_bad = 0.002, leave_bad = 0.2, loss_in_bad = 1.0 }"
 SCENARIOS: dict[str, Scenario] = {
     one.name: one
     for one in (
-        Scenario("idle", "nobody else", cubic=True, weight=0),
+        Scenario("idle", "nobody else", cubic=True, peers=True, weight=0),
         Scenario("one-http-download", "one http download", bulk=Bulk.HTTP, streams=1, weight=4),
         Scenario("one-https-download", "one https download", bulk=Bulk.HTTPS, streams=1, weight=1),
-        Scenario("four-http-downloads", "four http downloads", bulk=Bulk.HTTP, streams=4, weight=1),
-        Scenario("four-https-downloads", "four https downloads", bulk=Bulk.HTTPS, streams=4, weight=0),
-        Scenario("one-upload", "one https upload", bulk=Bulk.UPLOAD, streams=1, weight=1),
+        Scenario("four-http-downloads", "four http downloads", bulk=Bulk.HTTP, streams=4, peers=True,
+                 weight=1),
+        Scenario("four-https-downloads", "four https downloads", bulk=Bulk.HTTPS, streams=4, peers=True,
+                 weight=0),
+        Scenario("one-upload", "one https upload", bulk=Bulk.UPLOAD, streams=1, peers=True, weight=1),
         Scenario("loss-0.1", "loss of 0.1 %", changes=_loss("0.001"), cubic=True),
-        Scenario("loss-1", "loss of 1 %", changes=_loss("0.01"), cubic=True, weight=1),
+        Scenario("loss-1", "loss of 1 %", changes=_loss("0.01"), cubic=True, peers=True, weight=1),
         Scenario("loss-3", "loss of 3 %", changes=_loss("0.03"), cubic=True),
         Scenario("loss-bursts", "loss of 1 % in bursts", cubic=True,
                  changes=tuple((f"{way}.burst_loss", BURSTS) for way in ("down", "up"))),
         Scenario("outage-20s", "after an outage of 20 s", Measures.OUTAGE, outage_s=20, weight=2),
         Scenario("outage-40s", "after an outage of 40 s", Measures.OUTAGE, outage_s=40, weight=4),
-        Scenario("users-5", "5 users", Measures.CROWD, users=5, weight=1),
-        Scenario("users-15", "15 users", Measures.CROWD, users=15, weight=0),
+        Scenario("users-5", "5 users", Measures.CROWD, users=5, peers=True, weight=1),
+        Scenario("users-15", "15 users", Measures.CROWD, users=15, peers=True, weight=0),
+        Scenario("browser-15", "Chromium beside 14 users", Measures.BROWSER, users=15, weight=1),
         Scenario("rates-3x", "four https downloads, `link` states 3 times the rates", bulk=Bulk.HTTPS, streams=4,
                  rates=3.0),
         Scenario("rates-third", "four https downloads, `link` states a third of the rates", bulk=Bulk.HTTPS, streams=4,
@@ -128,7 +151,7 @@ SCENARIOS: dict[str, Scenario] = {
 
 def loads(scenario: Scenario, repeats: int) -> int:
     """Returns the loads of each way and scheme, before any is made again. One repeat is a taste."""
-    if repeats == 1 or scenario.measures is Measures.CROWD:
+    if repeats == 1 or scenario.measures in TIMED:
         return 1
     return OUTAGES if scenario.measures is Measures.OUTAGE else max(repeats, FEWEST)
 
@@ -164,12 +187,13 @@ def groups(repeats: int) -> list[Group]:
 
 def _expected_ms(scenario: Scenario, on: Link, repeats: int) -> float:
     """Returns the time of a bed."""
-    if scenario.measures is Measures.CROWD:
+    if scenario.measures in TIMED:
         each_ms = 1000.0 * (crowd_s(repeats) + PATIENCE_S / 4)
     elif scenario.measures is Measures.OUTAGE:
         each_ms = 1000.0 * (BEFORE_S + scenario.outage_s + AFTER_S)
     else:
         each_ms = SLOW_RATIO * 2 * ideal_ms(PAGE, on) * (1 + bool(scenario.streams))
         each_ms += 1000.0 * HEAD_START_S * bool(scenario.streams)
-    turns = 1 if is_side_by_side(scenario, on) else len(scenario.ways)
-    return BED_MS * (1 + len(scenario.ways)) + len(SCHEMES) * loads(scenario, repeats) * turns * each_ms
+    ways = len(scenario.ways(on))
+    turns = 1 if is_side_by_side(scenario, on) else ways
+    return BED_MS * (1 + ways) + len(SCHEMES) * loads(scenario, repeats) * turns * each_ms

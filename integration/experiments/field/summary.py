@@ -7,15 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.lab.neighbours import FAIR_QUEUE
-
 from ..goals import Goal
-from .scenarios import DIRECT, FIRST_LINKS, LINKS, PAIR, SCENARIOS, SCHEMES, WAYS, Measures
+from .scenarios import DIRECT, FIRST_LINKS, LINKS, PAIR, PEERS, SCENARIOS, SCHEMES, WAYS, Measures
 from .verdicts import Statistic, Verdict, p95, ratio
 
 WHAT: dict[Measures, dict[str, Statistic]] = {
     Measures.PAGE: {"page": statistics.median},
     Measures.CROWD: {"page, p50": statistics.median, "page, p95": p95},
+    Measures.BROWSER: {"page": statistics.median},
     Measures.OUTAGE: {"back": statistics.median},
 }
 """The values of a scenario, and how each is made of loads."""
@@ -51,7 +50,7 @@ def summed(details: dict[str, Any]) -> dict[str, Any]:
     """Returns the details with cells, figures and goals of their loads."""
     loads = details.get("loads", [])
     found = cells(loads)
-    own = figures(found) | beside_fair_queue(loads)
+    own = figures(found) | beside_peers(loads)
     return details | {
         "cells": [asdict(cell) for cell in found],
         "figures": own,
@@ -114,18 +113,23 @@ def figures(found: list[Cell]) -> dict[str, float]:
     return own
 
 
-def beside_fair_queue(loads: Iterable[dict[str, Any]]) -> dict[str, float]:
-    """Returns the number of values of each link by which a pair is slower than a fair queue alone."""
+def beside_peers(loads: Iterable[dict[str, Any]]) -> dict[str, float]:
+    """Returns the number of values of each link by which a pair is slower than each peer."""
     by_key = {(one["link"], one["scenario"], one["scheme"], one["way"]): one["seconds"] for one in loads}
     slower: dict[str, float] = {}
     for (link, scenario, scheme, way), theirs in by_key.items():
-        if way != FAIR_QUEUE or link not in FIRST_LINKS:
+        if way not in PEERS or link not in FIRST_LINKS:
             continue
-        name = f"cells_slower_than_fair_queue_{link}"
+        name = slower_than(way, link)
         ours = by_key.get((link, scenario, scheme, PAIR), [])
         found = (ratio(ours, theirs, of) for of in WHAT[SCENARIOS[scenario].measures].values())
         slower[name] = slower.get(name, 0) + sum(one is not None and one.verdict is Verdict.SLOWER for one in found)
     return slower
+
+
+def slower_than(way: str, link: str) -> str:
+    """Returns the name of the figure."""
+    return f"cells_slower_than_{way.replace('-', '_')}_{link}"
 
 
 _BAD = (Verdict.SLOWER, Verdict.FAILED)
@@ -163,8 +167,8 @@ BOUNDS = {
     "outage_40s_back_vs_direct": (SHIP, OUTAGE, "http and https", 1.5),
     **{f"https_page_beside_4_downloads_vs_idle_{link}": (link, BESIDE_FOUR, "https", 1.35) for link in FIRST_LINKS},
     **{
-        f"cells_slower_than_{way}_{link}": (link, "all", "http and https", 0.0)
-        for way in ("direct", "fair_queue")
+        slower_than(way, link): (link, "all", "http and https", 0.0)
+        for way in (DIRECT, *PEERS)
         for link in FIRST_LINKS
     },
 }

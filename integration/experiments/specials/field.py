@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.lab.neighbour_loads import beside, crowd, outage, page
+from harness.lab.neighbour_loads import beside, browsing, crowd, outage, page
 from harness.lab.neighbours import NeighbourBed, side_by_side
+from harness.lab.peers import missing
 
 from ..field.scenarios import (
     DIRECT,
@@ -54,14 +55,16 @@ Load = Callable[[NeighbourBed, str], Loads]
 
 
 def field_bed(folder: Path, group: Group, seed: int) -> dict[str, Any]:
-    """Returns the loads of a bed."""
+    """Returns the loads of a bed, and the ways that are not installed."""
     scenario, on = SCENARIOS[group.scenario], group.link
     stated, changes = scenario.stated(on), scenario.emulated(on)
     draw = random.Random(f"{seed} {group.bed}")
     found: dict[tuple[str, str], Loads] = {}
-    at_once = len(scenario.ways) if is_side_by_side(scenario, on) else 1
+    absent = {way: reason for way in scenario.ways(on) if (reason := missing(way))}
+    ways = [way for way in scenario.ways(on) if way not in absent]
+    at_once = len(ways) if is_side_by_side(scenario, on) else 1
     with (
-        side_by_side(folder, *scenario.ways, profile=on.name, link=changes, stated=stated) as beds,
+        side_by_side(folder, *ways, profile=on.name, link=changes, stated=stated) as beds,
         ThreadPoolExecutor(at_once) as pool,
     ):
         for scheme in group.schemes:
@@ -77,7 +80,8 @@ def field_bed(folder: Path, group: Group, seed: int) -> dict[str, Any]:
         "loads": [
             {"link": on.name, "scenario": scenario.name, "scheme": scheme, "way": way, **vars(one)}
             for (scheme, way), one in found.items()
-        ]
+        ],
+        "absent": absent,
     }
 
 
@@ -97,14 +101,15 @@ def load_of(scenario: Scenario, *, tls: bool, seconds: float) -> Load:
         return Loads([done.seconds]) if done.whole else Loads(failed=1)
 
     def users(bed: NeighbourBed, fresh: str) -> Loads:
-        done = crowd(bed, fresh, scenario.users, seconds, tls=tls)
+        pages = crowd if scenario.measures is Measures.CROWD else browsing
+        done = pages(bed, fresh, scenario.users, seconds, tls=tls)
         return Loads(done.seconds, done.cut, done.dropped)
 
     def back(bed: NeighbourBed, fresh: str) -> Loads:
         done = outage(bed, fresh, scenario.outage_s, tls=tls)
         return Loads(failed=1) if done.back_s is None else Loads([done.back_s])
 
-    return {Measures.PAGE: page_alone_or_beside, Measures.CROWD: users, Measures.OUTAGE: back}[scenario.measures]
+    return {Measures.PAGE: page_alone_or_beside, Measures.OUTAGE: back}.get(scenario.measures, users)
 
 
 def _bulk(bed: NeighbourBed, scenario: Scenario) -> Any:

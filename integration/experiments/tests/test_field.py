@@ -28,6 +28,7 @@ from experiments.plan import Group
 from experiments.specials.field import Loads, hidden
 from harness.lab.links import link
 from harness.lab.neighbours import FAIR_QUEUE
+from harness.lab.peers import SPLIT_TCP, WIREGUARD
 
 STEADY = [5.0, 5.1, 4.9, 5.0, 5.05]
 
@@ -84,10 +85,14 @@ def test_loss_is_that_of_both_directions_and_low_orbit_has_hand_overs() -> None:
 
 
 def test_a_fair_queue_takes_part_where_users_share_a_link_and_cubic_where_packets_are_lost() -> None:
-    assert SCENARIOS["idle"].ways == (DIRECT, CUBIC, PAIR)
-    assert SCENARIOS["users-15"].ways == SCENARIOS["one-upload"].ways == (DIRECT, FAIR_QUEUE, PAIR)
-    assert SCENARIOS["loss-1"].ways == (DIRECT, CUBIC, PAIR)
-    assert SCENARIOS["outage-20s"].ways == (DIRECT, PAIR)
+    ship = link("maritime")
+    assert SCENARIOS["idle"].ways(ship) == (DIRECT, CUBIC, WIREGUARD, SPLIT_TCP, PAIR)
+    assert SCENARIOS["users-15"].ways(ship) == (DIRECT, FAIR_QUEUE, WIREGUARD, SPLIT_TCP, PAIR)
+    assert SCENARIOS["users-15"].ways(link("geo")) == (DIRECT, FAIR_QUEUE, PAIR), "each way would take 150 s more"
+    assert SCENARIOS["browser-15"].ways(ship) == (DIRECT, FAIR_QUEUE, PAIR)
+    assert SCENARIOS["one-http-download"].ways(ship) == (DIRECT, FAIR_QUEUE, PAIR)
+    assert SCENARIOS["loss-3"].ways(ship) == (DIRECT, CUBIC, PAIR)
+    assert SCENARIOS["outage-20s"].ways(ship) == (DIRECT, PAIR)
 
 
 def test_a_ratio_has_the_spread_of_loads_drawn_again_and_is_the_same_each_time() -> None:
@@ -194,13 +199,18 @@ def test_figures_and_goals_are_those_of_the_cells() -> None:
     assert summed(whole(1.1))["figures"]["cells_slower_than_direct_maritime"] == 10
 
 
-def test_a_pair_that_is_slower_than_a_fair_queue_alone_is_counted() -> None:
+def test_a_pair_that_is_slower_than_a_peer_is_counted() -> None:
+    times = ((DIRECT, 9.0), (FAIR_QUEUE, 6.0), (WIREGUARD, 9.2))
     loads = [
         made("maritime", scenario, way, [seconds] * 5)
         for scenario in ("one-upload", "four-http-downloads")
-        for way, seconds in ((DIRECT, 9.0), (FAIR_QUEUE, 6.0), (PAIR, 7.0 if scenario == "one-upload" else 5.0))
+        for way, seconds in (*times, (PAIR, 7.0 if scenario == "one-upload" else 5.0))
     ]
-    assert summed({"loads": loads})["figures"]["cells_slower_than_fair_queue_maritime"] == 1
+    found = summed({"loads": loads})
+    assert found["figures"]["cells_slower_than_fair_queue_maritime"] == 1
+    assert found["figures"]["cells_slower_than_wireguard_maritime"] == 0
+    assert "cells_slower_than_split_tcp_maritime" not in found["figures"], "it did not run"
+    assert {goal["what"]: goal["value"] for goal in found["goals"]}["cells_slower_than_fair_queue"] == 1
 
 
 def test_what_was_not_measured_has_no_figure_and_no_goal() -> None:

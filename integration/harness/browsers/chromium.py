@@ -222,10 +222,11 @@ class Browser:
         viewport: tuple[int, int] = (1280, 900),
         film: bool = False,
         shot_from: str = "",
+        isolated: bool = False,
     ) -> Load:
         """Loads a page in a new tab. Waits for its load event, then until the network was quiet for `settle_s`. The
         screenshot begins with the first element of the selector `shot_from`, or at the top."""
-        with self.tab(viewport=viewport) as tab:
+        with self.tab(viewport=viewport, isolated=isolated) as tab:
             with filmed(tab) if film else nullcontext():
                 tab.navigate(url, timeout_s=timeout_s, settle_s=settle_s)
             timing = self._timing(tab)

@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from harness.browsers.chromium import browser
+from harness.net.link import Link
+
 from .neighbours import BULK, CLIENTS, SERVERS, NeighbourBed, light_page
 
 BULK_S = 600
@@ -17,6 +20,8 @@ HEAD_START_S = 8
 """The time for which bulk runs alone."""
 THINK_S = 15
 """The mean of the pauses of a user."""
+LOOK_S = 5
+"""The pause of a user in a browser, of whom a run wants more pages."""
 BEFORE_S, AFTER_S = 5, 40
 """The time of requests before an outage, and after it."""
 EVERY_S = 0.5
@@ -70,16 +75,42 @@ class Crowd:
 
 def crowd(bed: NeighbourBed, name: str, users: int, seconds: float, *, tls: bool) -> Crowd:
     """Lets users load pages with pauses. `name` makes their URLs new."""
-    common = light_page("FRESH") | {"do": "user", "tls": tls, "seconds": seconds, "think_s": THINK_S}
-    jobs = [common | {"from": CLIENTS[number], "name": f"{name}{number}"} for number in range(users)]
     assert bed.line.link
     bed.line.link.reset()
-    results = bed.load(*jobs)
-    counted = bed.line.link.statistics()
-    dropped = sum(counted[way]["dropped"]["queue_full"]["packets"] for way in ("down", "up"))
+    results = bed.load(*_users(name, users, seconds, tls=tls))
     return Crowd(
-        [second for one in results for second in one["seconds"]], dropped, sum(not one["whole"] for one in results)
+        [second for one in results for second in one["seconds"]],
+        _dropped(bed.line.link),
+        sum(not one["whole"] for one in results),
     )
+
+
+def browsing(bed: NeighbourBed, name: str, users: int, seconds: float, *, tls: bool) -> Crowd:
+    """Lets a user load pages in Chromium, beside others with light clients. Returns the pages of the browser, each of
+    which looks up its names and opens its connections."""
+    url = f"{'https' if tls else 'http'}://{next(iter(SERVERS))}/page/{name}-"
+    assert bed.line.link
+    bed.line.link.reset()
+    until = time.monotonic() + seconds
+    others = bed.start(*_users(name, users, seconds, tls=tls)[1:])
+    loads = []
+    with browser(bed.folder, bed.line.clients, bed.authority) as own:
+        while time.monotonic() < until:
+            loads.append(own.load(f"{url}{len(loads)}", isolated=True))
+            time.sleep(LOOK_S)
+    bed.finish(others)
+    whole = [one for one in loads if one.load_ms and not one.failed()]
+    return Crowd([one.load_ms / 1000 for one in whole], _dropped(bed.line.link), len(loads) - len(whole))
+
+
+def _users(name: str, users: int, seconds: float, *, tls: bool) -> list[dict[str, Any]]:
+    common = light_page("FRESH") | {"do": "user", "tls": tls, "seconds": seconds, "think_s": THINK_S}
+    return [common | {"from": CLIENTS[number], "name": f"{name}{number}"} for number in range(users)]
+
+
+def _dropped(link: Link) -> int:
+    counted = link.statistics()
+    return sum(counted[way]["dropped"]["queue_full"]["packets"] for way in ("down", "up"))
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,13 @@ from __future__ import annotations
 from .text import origin, share
 
 LINKS = {"maritime": "ship", "geo": "geostationary", "rural-lte": "rural LTE", "leo": "low orbit"}
-PAIR, CUBIC, FAIR_QUEUE, DIRECT = "quick-start", "direct-cubic", "fair-queue", "direct"
+PAIR, CUBIC, DIRECT = "quick-start", "direct-cubic", "direct"
+FAIR_QUEUE = "fair-queue"
+PEERS = {FAIR_QUEUE: "fair queue", "wireguard": "WireGuard", "split-tcp": "split TCP"}
+"""What an operator could pick instead of a pair, and its words."""
 BESIDE = (
     "idle", "one-https-download", "four-http-downloads", "four-https-downloads", "one-upload", "users-5", "users-15",
+    "browser-15",
 )  # fmt: skip
 """The scenarios of the guide's first table, and of its picture."""
 FAULTS = ("loss-0.1", "loss-1", "loss-3", "loss-bursts", "outage-20s", "outage-40s", "rates-3x", "rates-third")
@@ -50,11 +54,11 @@ def cells_table(run: dict) -> list[str]:
     found = by_key(run)
     rows = list(dict.fromkeys(key[:4] for key in found))
     lines = [
-        "| link | beside | | direct, s | direct, CUBIC | direct, fair queue | pair | worst load of the pair |",
-        "|---|---|---|---|---|---|---|---|",
+        f"| link | beside | | direct, s | direct, CUBIC | {' | '.join(PEERS.values())} | pair | worst load of the pair |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for link, scenario, scheme, what in rows:
-        ways = [found.get((link, scenario, scheme, what, way)) for way in (DIRECT, CUBIC, FAIR_QUEUE, PAIR)]
+        ways = [found.get((link, scenario, scheme, what, way)) for way in (DIRECT, CUBIC, *PEERS, PAIR)]
         direct, *others = ways
         if direct is None:
             continue
@@ -95,7 +99,8 @@ def experiment_block(run: dict) -> str:
         "figure stands. A value after an outage is the time from the link's return to the first response. Clients are\n"
         "light ones, which look up no names. The pair has the files of `longhaul pair init` and the settings of\n"
         "`longhaul host`. The pages of a crowd wait for one another, so their spread is a little too narrow. The\n"
-        "fair queue is that of the emulated link, because the kernel of this machine has none. Flows take turns in it."
+        "fair queue is that of the emulated link, because the kernel of this machine has none. Flows take turns in it.\n"
+        "WireGuard runs in user space (`wireguard-go`) at both ends of the link, and split TCP is HAProxy on the ground."
     )
     return "\n\n".join([words, "\n".join(cells_table(run)), source(run)])
 
@@ -140,6 +145,20 @@ def change(cell: Cell | None) -> str:
 def ship_block(run: dict) -> str:
     """Users on a ship."""
     return guide_table(run, BESIDE, "maritime")
+
+
+def peers_block(run: dict) -> str:
+    """A pair beside the peers on a ship's link."""
+    found = by_key(run)
+    ways = (DIRECT, *PEERS, PAIR)
+    lines = [f"| | | {' | '.join(('direct', *PEERS.values(), 'pair'))} |", f"|---|---|{'---|' * len(ways)}"]
+    for scenario, scheme, what in dict.fromkeys((one[1], one[2], one[3]) for one in found if one[4] in PEERS):
+        own = [found.get(("maritime", scenario, scheme, what, way)) for way in ways]
+        first = next(filter(None, own), None)
+        if first is None or not any(own[2:-1]):
+            continue
+        lines.append(f"| {first['words']}{VALUES[what]} | {scheme} | {' | '.join(map(time, own))} |")
+    return "\n".join(lines) if len(lines) > 2 else "No bed of this table has run yet."
 
 
 def geo_block(run: dict) -> str:
