@@ -167,9 +167,7 @@ BOUNDS = {
     "outage_40s_back_vs_direct": (SHIP, OUTAGE, "http and https", 1.5),
     **{f"https_page_beside_4_downloads_vs_idle_{link}": (link, BESIDE_FOUR, "https", 1.35) for link in FIRST_LINKS},
     **{
-        slower_than(way, link): (link, "all", "http and https", 0.0)
-        for way in (DIRECT, *PEERS)
-        for link in FIRST_LINKS
+        slower_than(way, link): (link, "all", "http and https", 0.0) for way in (DIRECT, *PEERS) for link in FIRST_LINKS
     },
 }
 """The link, the scenario, the scheme and the bound of each figure that has a goal."""

@@ -53,8 +53,9 @@ def cells_table(run: dict) -> list[str]:
     """One line a link, scenario, value and scheme."""
     found = by_key(run)
     rows = list(dict.fromkeys(key[:4] for key in found))
+    peers = " | ".join(PEERS.values())
     lines = [
-        f"| link | beside | | direct, s | direct, CUBIC | {' | '.join(PEERS.values())} | pair | worst load of the pair |",
+        f"| link | beside | | direct, s | direct, CUBIC | {peers} | pair | worst load of the pair |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for link, scenario, scheme, what in rows:
@@ -98,9 +99,10 @@ def experiment_block(run: dict) -> str:
         "the spread is above 1.02. Where the spread hides the verdict, more loads were made. If it stays hidden, no\n"
         "figure stands. A value after an outage is the time from the link's return to the first response. Clients are\n"
         "light ones, which look up no names. The pair has the files of `longhaul pair init` and the settings of\n"
-        "`longhaul host`. The pages of a crowd wait for one another, so their spread is a little too narrow. The\n"
-        "fair queue is that of the emulated link, because the kernel of this machine has none. Flows take turns in it.\n"
-        "WireGuard runs in user space (`wireguard-go`) at both ends of the link, and split TCP is HAProxy on the ground."
+        "`longhaul host`. The pages of a crowd wait for one another, so their spread is a little too narrow.\n"
+        "The fair queue is that of the emulated link, because the kernel of this machine has none. Flows take turns\n"
+        "in it. WireGuard runs in user space (`wireguard-go`) at both ends of the link. Split TCP is HAProxy on the\n"
+        "ground."
     )
     return "\n\n".join([words, "\n".join(cells_table(run)), source(run)])
 
