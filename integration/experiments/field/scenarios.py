@@ -22,7 +22,7 @@ WAYS = {
     SPLIT_TCP: "HAProxy, split TCP", PAIR: "pair",
 }  # fmt: skip
 PEERS = (FAIR_QUEUE, WIREGUARD, SPLIT_TCP)
-"""What an operator could pick instead of a pair."""
+"""The ways that an operator could pick instead of a pair."""
 """The ways, and the words of each in tables. Origins have BBR but for `direct-cubic`."""
 FIRST_LINKS, LINKS = ("maritime", "geo"), ("maritime", "geo", "rural-lte", "leo")
 """Links are measured in this order. The rules of the project hold on the first ones."""

@@ -1,4 +1,4 @@
-"""Peers on a bed of neighbours: what an operator can put at the ends of the link instead of a pair."""
+"""Peers on a bed of neighbours: programs that an operator can put at the ends of the link instead of a pair."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .line import FAR, HOME, Line
 SPLIT_TCP, WIREGUARD = "split-tcp", "wireguard"
 PORT = 51820
 MTU = 1420
-"""What `wg-quick` sets on a path of 1500 bytes."""
+"""The size that `wg-quick` sets on a path of 1500 bytes."""
 PATIENCE_S = 20.0
 
 

@@ -8,7 +8,7 @@ LINKS = {"maritime": "ship", "geo": "geostationary", "rural-lte": "rural LTE", "
 PAIR, CUBIC, DIRECT = "quick-start", "direct-cubic", "direct"
 FAIR_QUEUE = "fair-queue"
 PEERS = {FAIR_QUEUE: "fair queue", "wireguard": "WireGuard", "split-tcp": "split TCP"}
-"""What an operator could pick instead of a pair, and its words."""
+"""The ways that an operator could pick instead of a pair, and their words."""
 BESIDE = (
     "idle", "one-https-download", "four-http-downloads", "four-https-downloads", "one-upload", "users-5", "users-15",
     "browser-15",
