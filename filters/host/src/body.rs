@@ -34,7 +34,7 @@ pub fn rewrite(buffer: Buffer, size: usize, out: &mut Vec<u8>, change: &mut Chan
 /// Returns true if the body's callback may return [`crate::stream::Action::Pause`]. It may not while a filter further on holds bytes of
 /// this body: native filters share one buffer.
 pub fn may_hold() -> bool {
-    calls::may_hold_body().unwrap_or_default()
+    calls::may_hold_body()
 }
 
 /// Marks the response as incomplete: the proxy resets the connection, or in HTTP/2 the stream. It first sends the bytes

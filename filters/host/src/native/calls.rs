@@ -32,8 +32,8 @@ pub(crate) fn rewrite_buffer(
     ask(|host| host.rewrite_buffer(buffer, size, out, change))
 }
 
-pub(crate) fn may_hold_body() -> Result<bool, HostError> {
-    ask(|host| host.may_hold_body())
+pub(crate) fn may_hold_body() -> bool {
+    ask(|host| host.may_hold_body()).unwrap_or_default()
 }
 
 pub(crate) fn get_header_pairs(map: Map) -> Result<Pairs, HostError> {

@@ -208,8 +208,8 @@ pub(crate) fn send_local_response(status: u16, details: &str, headers: &Pairs, b
 }
 
 /// The filters that follow have buffers of their own.
-pub(crate) fn may_hold_body() -> Result<bool, HostError> {
-    Ok(true)
+pub(crate) fn may_hold_body() -> bool {
+    true
 }
 
 pub(crate) fn close_stream(half: Half) -> Result<(), HostError> {
