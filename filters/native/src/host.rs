@@ -66,15 +66,35 @@ pub(crate) struct Piece {
     pub(crate) held: usize,
     /// The bytes that arrived.
     pub(crate) received: usize,
-    /// True if the filter may hold them. The filters of a stream share one buffer of Envoy. While a filter further on has bytes
-    /// in it, a hold would mix both, and the release would send those bytes through the filters in between once more.
-    pub(crate) may_hold: bool,
+    /// The bytes of earlier hooks.
+    pub(crate) earlier: Earlier,
+}
+
+/// The bytes of earlier hooks for a body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Earlier {
+    /// The filter holds none.
+    Passed,
+    /// The filter holds them.
+    Held,
+    /// The filter has released those that it held, and Envoy has not heard of it yet.
+    Released,
 }
 
 impl Piece {
     /// Returns the bytes that the filter sees.
     pub(crate) fn total(self) -> usize {
         self.held.saturating_add(self.received)
+    }
+
+    /// Returns true if the filter may hold the piece. The filters of a stream share one buffer of Envoy. While a filter further on has
+    /// bytes in it, a hold would mix both, and the release would send those bytes through the filters in between once more.
+    pub(crate) fn may_be_held(self, stream: abi::Stream) -> bool {
+        match self.earlier {
+            Earlier::Held => true,
+            Earlier::Released => false,
+            Earlier::Passed => stream.body_size(Body::Held) == 0,
+        }
     }
 
     /// Returns the piece whose bytes have become `bytes` that arrived.
@@ -112,6 +132,10 @@ pub(crate) struct LocalReply {
     pub(crate) details: String,
     pub(crate) headers: Pairs,
     pub(crate) body: Vec<u8>,
+}
+
+fn is_release(act: &Act) -> bool {
+    matches!(act, Act::Resume(Half::Response))
 }
 
 /// A stream that waits for another one, for a tick or for a request of a filter.
@@ -208,15 +232,14 @@ impl EnvoyHost {
 
     /// Returns true if the release of a held response is on its way.
     pub(crate) fn is_released(&self, id: u32) -> bool {
-        let is_release = |act: &Act| matches!(act, Act::Resume(Half::Response));
         self.held.borrow().get(&id).is_some_and(|held| held.mail.iter().any(is_release))
     }
 
-    /// A response that may have been held goes on. A release that is on its way must not reach it: it would release what another
-    /// filter holds.
+    /// A response that was held goes on. A release that is on its way must not reach it: it would release what another filter holds.
     pub(crate) fn goes_on(&self, id: u32) {
         if let Some(held) = self.held.borrow_mut().get_mut(&id) {
             held.response = false;
+            held.mail.retain(|act| !is_release(act));
         }
     }
 
@@ -384,7 +407,7 @@ impl Host for EnvoyHost {
 
     fn may_hold_body(&self) -> Result<bool, HostError> {
         match self.here()? {
-            (_, Phase::Body(piece)) => Ok(piece.may_hold),
+            (stream, Phase::Body(piece)) => Ok(piece.may_be_held(stream)),
             (_, Phase::Other) => Err(HostError::BadArgument),
         }
     }

@@ -18,7 +18,7 @@ use filter_host::stream::{Action, HttpStream};
 use crate::abi::{self, Body};
 use crate::confined::Confined;
 use crate::filters::{Kind, Served};
-use crate::host::{Act, EnvoyHost, LocalReply, Phase, Piece, Place, ROOT, token};
+use crate::host::{Act, Earlier, EnvoyHost, LocalReply, Phase, Piece, Place, ROOT, token};
 use crate::outgoing::Outgoing;
 use crate::panics::caught;
 
@@ -178,13 +178,12 @@ impl Worker {
             return if is_request { lost(&event, false) } else { nothing(Action::Continue) };
         };
         let phase = if matches!(event, Event::ResponseBody(_)) {
-            let (all, is_released) = (stream.body_size(Body::Held), inside.host.is_released(id));
-            let is_own = entry.holds_body && !is_released;
-            Phase::Body(Piece {
-                held: if is_own { all } else { 0 },
-                received: stream.body_size(Body::Received),
-                may_hold: is_own || (all == 0 && !is_released),
-            })
+            let (held, earlier) = match entry.holds_body {
+                false => (0, Earlier::Passed),
+                true if inside.host.is_released(id) => (0, Earlier::Released),
+                true => (stream.body_size(Body::Held), Earlier::Held),
+            };
+            Phase::Body(Piece { held, received: stream.body_size(Body::Received), earlier })
         } else {
             Phase::Other
         };
@@ -212,12 +211,12 @@ impl Worker {
                 action = settle(&mut acts, half, action);
             }
             if let Phase::Body(piece) = phase {
-                entry.holds_body = action == Action::Pause;
+                let has_held = std::mem::replace(&mut entry.holds_body, action == Action::Pause);
                 match action {
-                    Action::Continue => inside.host.goes_on(id),
+                    Action::Continue if has_held => inside.host.goes_on(id),
                     // A body that ends early is better than one of mixed bytes.
-                    Action::Pause if !piece.may_hold => acts.push(Act::Reset),
-                    Action::Pause => {}
+                    Action::Pause if !piece.may_be_held(stream) => acts.push(Act::Reset),
+                    Action::Continue | Action::Pause => {}
                 }
             }
             let ends = acts.iter().any(|act| matches!(act, Act::Reply(_) | Act::Respond(_) | Act::Reset));

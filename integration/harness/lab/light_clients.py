@@ -3,8 +3,8 @@
 Each end runs in a process of its own, in its own namespace, and needs the standard library alone:
 
     python light_clients.py serve CERT KEY PAGE ADDRESS..   ports 80 and 443 of each address
-    python light_clients.py load JSON                  does what the list says, side by side; prints a list of results
-    python light_clients.py received ADDRESS           prints the bytes that the server has read from each client
+    python light_clients.py load JSON                       does what the list says, side by side; prints the results
+    python light_clients.py received ADDRESS                prints the bytes that the server has read from each client
 
 The server responds to `GET /BYTES/..` with so many bytes, which do not shrink. `?type=` is their type. To
 `POST /CLIENT/..`, it reads the body and responds with its length. `GET /page/NAME` has the text of the file PAGE, with

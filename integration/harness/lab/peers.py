@@ -11,9 +11,8 @@ from pathlib import Path
 from harness.host.processes import Child
 from harness.host.waiting import Timeout, wait_for
 from harness.net.namespaces import Namespace
-from harness.net.topology import CLIENT_DEVICE
 
-from .contenders.base import intercept, rules, wait_for_port
+from .contenders.base import rules
 from .contenders.split_tcp import HAProxy
 from .line import FAR, HOME, Line
 
@@ -26,26 +25,19 @@ PATIENCE_S = 20.0
 
 def missing(way: str) -> str | None:
     """Returns why a way cannot run on this machine."""
-    match way:
-        case _ if way == SPLIT_TCP:
-            return HAProxy().missing()
-        case _ if way == WIREGUARD and not (shutil.which("wireguard-go") and shutil.which("wg")):
-            return "the command wireguard-go or wg is not installed (Debian packages wireguard-go, wireguard-tools)"
-        case _:
-            return None
+    if way == SPLIT_TCP:
+        return HAProxy().missing()
+    if way == WIREGUARD and not (shutil.which("wireguard-go") and shutil.which("wg")):
+        return "the command wireguard-go or wg is not installed (Debian packages wireguard-go, wireguard-tools)"
+    return None
 
 
 @contextmanager
 def split_tcp(folder: Path, line: Line) -> Iterator[None]:
     """HAProxy on the ground ends the connections of clients, and opens others to the origins."""
     haproxy = HAProxy()
-    with Child(line.gateway.inside(haproxy.command(folder)), folder / "haproxy.log") as child:
-        for port in haproxy.ports:
-            wait_for_port(line.gateway, port, child)
-        http, tls = haproxy.ports
-        chain = intercept(CLIENT_DEVICE, f"tcp dport 80 redirect to :{http}", f"tcp dport 443 redirect to :{tls}")
-        with rules(line.gateway, chain):
-            yield
+    with haproxy.running(folder, line), haproxy.redirected(line):
+        yield
 
 
 @contextmanager

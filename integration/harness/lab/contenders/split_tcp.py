@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from harness.host.processes import Child
 from harness.net.topology import CLIENT_DEVICE, RESOLVER
 
+from ..line import Line
 from .base import LinkContender, LinkTrack, intercept, rules, wait_for_port
 
 STREAM_MODULE = Path("/usr/lib/nginx/modules/ngx_stream_module.so")
@@ -27,21 +28,26 @@ class SplitTcpPeer(LinkContender):
         """Writes the configuration into `folder`, and returns the command of the program in the foreground."""
 
     @contextmanager
-    def started(self, track: LinkTrack) -> Iterator[None]:
-        """The program runs on the gateway."""
-        folder = track.folder_of(self.name)
-        with Child(track.line.gateway.inside(self.command(folder)), folder / "log") as child:
+    def running(self, folder: Path, line: Line) -> Iterator[None]:
+        """The program runs on the gateway. It writes into `folder`."""
+        with Child(line.gateway.inside(self.command(folder)), folder / f"{self.name}.log") as child:
             for port in self.ports:
-                wait_for_port(track.line.gateway, port, child)
+                wait_for_port(line.gateway, port, child)
             yield
 
-    @contextmanager
-    def engaged(self, track: LinkTrack) -> Iterator[None]:
+    def redirected(self, line: Line) -> AbstractContextManager[None]:
         """Both ports are redirected."""
         http, tls = self.ports
         chain = intercept(CLIENT_DEVICE, f"tcp dport 80 redirect to :{http}", f"tcp dport 443 redirect to :{tls}")
-        with rules(track.line.gateway, chain):
-            yield
+        return rules(line.gateway, chain)
+
+    def started(self, track: LinkTrack) -> AbstractContextManager[None]:
+        """The program runs on the gateway."""
+        return self.running(track.folder_of(self.name), track.line)
+
+    def engaged(self, track: LinkTrack) -> AbstractContextManager[None]:
+        """Both ports are redirected."""
+        return self.redirected(track.line)
 
 
 class HAProxy(SplitTcpPeer):
