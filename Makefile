@@ -434,8 +434,8 @@ bench: build $(BENCH_VENV)/.ready $(if $(filter groups,$(ONLY)),$(VENV_CLIENTS)/
 	@exec $(BENCH_VENV)/bin/python integration/bench/run.py $(ONLY) $(if $(ARGS),-- $(ARGS))
 
 .PHONY: experiments
-experiments: build $(VENV_TEST)/.ready ## (root) the papers' experiments and today's; ONLY=name for one, QUICK=1 for a taste, RESUME=1 after an interruption, NOTE=... about the machine
-	cd integration && ../$(VENV_TEST)/bin/python -m experiments $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick) $(if $(RESUME),--resume) $(if $(NOTE),--note "$(NOTE)")
+experiments: build $(VENV_TEST)/.ready ## (root) the papers' experiments and today's; ONLY=name for one, BEDS='field geo *' for a part, QUICK=1 for a taste, RESUME=1 for the rest, NOTE=... about the machine
+	cd integration && ../$(VENV_TEST)/bin/python -m experiments $(if $(ONLY),--only $(ONLY)) $(if $(BEDS),--beds '$(BEDS)') $(if $(QUICK),--quick) $(if $(RESUME),--resume) $(if $(NOTE),--note "$(NOTE)")
 
 .PHONY: results
 results: build $(VENV_TEST)/.ready ## (root) table and film strip of README.md, measured again; QUICK=1 for one load of each, NOTE=... about the machine

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import json
 import sys
 import time
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -58,7 +60,13 @@ def main(arguments: list[str]) -> int:
         return 1
     namespaces.sweep()
     spare = watches.free()
-    groups = [group for one in wanted.values() for group in one.groups(repeats)]
+    every = [group for one in wanted.values() for group in one.groups(repeats)]
+    groups = [group for group in every if fnmatch.fnmatch(group.bed, options.beds)]
+    if not groups:
+        known = "\n  ".join(sorted(one.bed for one in every))
+        print(f"no bed is called {options.beds}; there are:\n  {known}", file=sys.stderr)
+        return 2
+    left_out = Counter(group.experiment for group in every) - Counter(group.experiment for group in groups)
     before = Outcome()
     if options.resume:
         try:
@@ -75,7 +83,8 @@ def main(arguments: list[str]) -> int:
     kept: list[str] = []
 
     def keep(name: str, beds_left: int) -> None:
-        origin = {"beds_left": beds_left, "repeats": repeats, "seed": options.seed, "note": options.note}
+        left = beds_left + left_out[name]
+        origin = {"beds_left": left, "repeats": repeats, "seed": options.seed, "note": options.note}
         _write(out / f"{name}.json", wanted[name], runner.outcome, origin)
         if not beds_left:
             kept.append(name)
@@ -101,6 +110,7 @@ def main(arguments: list[str]) -> int:
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make experiments", description="The papers' experiments, and today's.")
     parser.add_argument("--only", default="", help="names of experiments, with commas between")
+    parser.add_argument("--beds", default="*", help="only the beds of this name, such as 'field geo users-*' (*)")
     parser.add_argument("--quick", action="store_true", help="a few loads of everything, once")
     parser.add_argument("--repeats", type=int, default=REPEATS, help=f"loads of each kind ({REPEATS})")
     parser.add_argument("--seed", type=int, default=1, help="of the order of turns and of the links' chance (1)")

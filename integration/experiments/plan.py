@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from harness.lab.contenders import contender
 from harness.lab.contenders.init_pair import FirstVisit, SecondDay
 from harness.lab.ideal import ideal_ms
-from harness.lab.links import Link, link
+from harness.lab.links import CAPACITY, Link, link
 from harness.lab.measure import Run
 
 BROWSER_MS = 1800
@@ -52,6 +52,8 @@ class Group:
     """The expected time of that experiment."""
     special_watches: int = 0
     """Inotify instances that it needs beside those of the contenders."""
+    runs_alone: bool = False
+    """No other bed runs beside it, because it fills the machine by itself."""
     scenario: str = ""
     """The part of that experiment that this bed is for."""
     rank: int = 0
@@ -66,6 +68,11 @@ class Group:
     def link(self) -> Link:
         """Returns its link."""
         return link(self.link_name)
+
+    @property
+    def weight(self) -> int:
+        """Returns the part of `CAPACITY` that a bed takes."""
+        return CAPACITY if self.runs_alone else self.link.weight
 
     def turns(self, seed: int) -> Iterator[Run]:
         """Yields every load in order. Contenders take turns in a new random order each time, so that drift affects all

@@ -93,7 +93,7 @@ class Runner:
 
     def _fits(self, number: int) -> bool:
         together = [self._groups[lane] for lane in self._lanes] + [self._groups[number]]
-        weight = sum(group.link.weight for group in together)
+        weight = sum(group.weight for group in together)
         return weight <= CAPACITY and sum(map(watches_of, together)) <= self._watches
 
     def _start(self, number: int) -> None:
@@ -155,7 +155,7 @@ class Progress:
         self._groups = groups
         self._began_s = time.monotonic()
         self._total_ms = expected_total_ms(groups)
-        self._left_ms = {number: group.expected_total_ms() * group.link.weight for number, group in enumerate(groups)}
+        self._left_ms = {number: group.expected_total_ms() * group.weight for number, group in enumerate(groups)}
         self._work_ms = sum(self._left_ms.values())
         self._loads = 0
         self._failed = 0
@@ -165,7 +165,7 @@ class Progress:
     def count(self, group: Group, runs: list[Run]) -> None:
         """Records that a turn has ended."""
         number = self._groups.index(group)
-        self._left_ms[number] = max(0.0, self._left_ms[number] - group.expected_ms(runs[0]) * group.link.weight)
+        self._left_ms[number] = max(0.0, self._left_ms[number] - group.expected_ms(runs[0]) * group.weight)
         self._loads += len(runs)
         self._failed += sum(not run.complete for run in runs)
         last = runs[0]
@@ -224,7 +224,7 @@ def watches_of(group: Group) -> int:
 
 def expected_total_ms(groups: list[Group]) -> float:
     """Returns the expected time of all groups, side by side as far as they fit."""
-    work = sum(group.expected_total_ms() * group.link.weight / CAPACITY for group in groups)
+    work = sum(group.expected_total_ms() * group.weight / CAPACITY for group in groups)
     longest = max((group.expected_total_ms() for group in groups), default=0.0)
     return max(work, longest)
 

@@ -21,9 +21,9 @@ WAYS = {
     DIRECT: "direct", CUBIC: "direct, cubic", FAIR_QUEUE: "direct, fair queue", WIREGUARD: "WireGuard",
     SPLIT_TCP: "HAProxy, split TCP", PAIR: "pair",
 }  # fmt: skip
+"""The ways, and the words of each in tables. Origins have BBR but for `direct-cubic`."""
 PEERS = (FAIR_QUEUE, WIREGUARD, SPLIT_TCP)
 """The ways that an operator could pick instead of a pair."""
-"""The ways, and the words of each in tables. Origins have BBR but for `direct-cubic`."""
 FIRST_LINKS, LINKS = ("maritime", "geo"), ("maritime", "geo", "rural-lte", "leo")
 """Links are measured in this order. The rules of the project hold on the first ones."""
 CHANGES = {
@@ -36,7 +36,7 @@ OUTAGES = 3
 """An outage takes a minute and a half, so a whole run has fewer of them."""
 CROWD_S, QUICK_CROWD_S = 150, 60
 CROWDED_BPS = 4_000_000
-"""Above this rate, three ways with fifteen users each take all of two cores, and their pages wait for the machine."""
+"""Above this rate, three ways with fifteen users or four downloads each take all of two cores, and pages wait."""
 PAGE = "cnn"
 """The page of the experiments that is most like the one that is loaded here."""
 
@@ -90,6 +90,11 @@ class Scenario:
     weight: int = 3
     """Scenarios of a lower one are measured first."""
 
+    @property
+    def is_shared(self) -> bool:
+        """Returns true if a page has others beside it."""
+        return self.streams > 0 or self.users > 0
+
     def stated(self, on: Link) -> dict[str, str]:
         """Returns the section `link` of both boxes."""
         down_bps, up_bps = (round(bps * self.rates, -3) for bps in (on.down_bps, on.up_bps))
@@ -101,12 +106,11 @@ class Scenario:
 
     def ways(self, on: Link) -> tuple[str, ...]:
         """Returns the ways, which take turns. A crowd in which each way takes time of its own has no further peers."""
-        is_shared = self.streams > 0 or self.users > 0
         has_peers = self.peers and (not self.users or is_side_by_side(self, on))
         return (
             DIRECT,
             *([CUBIC] if self.cubic else []),
-            *([FAIR_QUEUE] if is_shared else []),
+            *([FAIR_QUEUE] if self.is_shared else []),
             *([WIREGUARD, SPLIT_TCP] if has_peers else []),
             PAIR,
         )
@@ -163,8 +167,8 @@ def most_loads(scenario: Scenario, repeats: int) -> int:
 
 
 def is_side_by_side(scenario: Scenario, on: Link) -> bool:
-    """Returns true if the ways of a load run at the same time. A crowd on a fast link fills the machine by itself."""
-    return on.weight < CAPACITY and not (scenario.users and on.down_bps > CROWDED_BPS)
+    """Returns true if the ways of a load run at the same time. A busy link that is fast fills the machine by itself."""
+    return on.weight < CAPACITY and not (scenario.is_shared and on.down_bps > CROWDED_BPS)
 
 
 def crowd_s(repeats: int) -> int:
@@ -178,7 +182,8 @@ def groups(repeats: int) -> list[Group]:
         Group(
             NAME, name, (), SCHEMES, (), repeats,
             special=NAME, scenario=one.name, special_ms=_expected_ms(one, link(name), repeats) - BED_MS,
-            special_watches=watches.PAIR, rank=one.weight + len(SCENARIOS) * (name not in FIRST_LINKS),
+            special_watches=watches.PAIR, runs_alone=one.is_shared,
+            rank=one.weight + len(SCENARIOS) * (name not in FIRST_LINKS),
         )
         for name in LINKS
         for one in SCENARIOS.values()

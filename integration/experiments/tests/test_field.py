@@ -26,7 +26,7 @@ from experiments.field.summary import cells, summed
 from experiments.field.verdicts import Ratio, Verdict, p95, ratio
 from experiments.plan import Group
 from experiments.specials.field import Loads, hidden
-from harness.lab.links import link
+from harness.lab.links import CAPACITY, link
 from harness.lab.neighbours import FAIR_QUEUE
 from harness.lab.peers import SPLIT_TCP, WIREGUARD
 
@@ -64,9 +64,15 @@ def test_a_whole_run_has_five_loads_and_more_where_they_say_nothing() -> None:
 
 
 def test_ways_take_turns_where_they_would_fill_the_machine() -> None:
-    crowd, alone = SCENARIOS["users-15"], SCENARIOS["idle"]
-    assert [is_side_by_side(crowd, link(name)) for name in LINKS] == [True, False, False, False]
+    busy, alone = (SCENARIOS["users-15"], SCENARIOS["one-upload"]), SCENARIOS["idle"]
+    for one in busy:
+        assert [is_side_by_side(one, link(name)) for name in LINKS] == [True, False, False, False]
     assert [is_side_by_side(alone, link(name)) for name in LINKS] == [True, True, True, False]
+
+
+def test_nothing_runs_beside_a_bed_of_several_users() -> None:
+    alone = {one.scenario for one in groups(5) if one.weight == CAPACITY and one.link_name == "geo"}
+    assert alone == {one.name for one in SCENARIOS.values() if one.streams or one.users}
 
 
 def test_a_wrong_link_is_stated_and_not_emulated() -> None:
