@@ -63,8 +63,8 @@ def main(arguments: list[str]) -> int:
     every = [group for one in wanted.values() for group in one.groups(repeats)]
     groups = [group for group in every if fnmatch.fnmatch(group.bed, options.beds)]
     if not groups:
-        known = "\n  ".join(sorted(one.bed for one in every))
-        print(f"no bed is called {options.beds}; there are:\n  {known}", file=sys.stderr)
+        beds = "\n  ".join(sorted(one.bed for one in every))
+        print(f"no bed is called {options.beds}; there are:\n  {beds}", file=sys.stderr)
         return 2
     left_out = Counter(group.experiment for group in every) - Counter(group.experiment for group in groups)
     before = Outcome()
