@@ -61,19 +61,19 @@ def main(arguments: list[str]) -> int:
     namespaces.sweep()
     spare = watches.free()
     every = [group for one in wanted.values() for group in one.groups(repeats)]
-    groups = [group for group in every if fnmatch.fnmatch(group.bed, options.beds)]
-    if not groups:
+    if not any(fnmatch.fnmatch(group.bed, options.beds) for group in every):
         beds = "\n  ".join(sorted(one.bed for one in every))
         print(f"no bed is called {options.beds}; there are:\n  {beds}", file=sys.stderr)
         return 2
-    left_out = Counter(group.experiment for group in every) - Counter(group.experiment for group in groups)
     before = Outcome()
     if options.resume:
         try:
-            groups, before = resumed(out, wanted, groups, options.seed, built_commit())
+            every, before = resumed(out, wanted, every, options.seed, built_commit())
         except Missing as reason:
             print(f"make experiments: {reason}", file=sys.stderr)
             return 1
+    groups = [group for group in every if fnmatch.fnmatch(group.bed, options.beds)]
+    left_out = Counter(group.experiment for group in every) - Counter(group.experiment for group in groups)
     print(_announcement(wanted, groups, repeats, options.seed), flush=True)
     if options.estimate:
         return 0
@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> int:
         left = beds_left + left_out[name]
         origin = {"beds_left": left, "repeats": repeats, "seed": options.seed, "note": options.note}
         _write(out / f"{name}.json", wanted[name], runner.outcome, origin)
-        if not beds_left:
+        if not left:
             kept.append(name)
 
     runner = Runner(groups, options.seed, spare, keep, before)
