@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import fnmatch
 import json
 import sys
 import time
@@ -22,6 +21,7 @@ from harness.results.provenance import built_commit, machine_class
 from .catalogue import APART, EXPERIMENTS, QUICK_GROUPS, Experiment
 from .front_page import FRONT_PAGE
 from .goals import goals, stated
+from .plan import matching
 from .results import Results
 from .resume import resumed
 from .runner import Outcome, Runner, clock, expected_total_ms, watches_of
@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
     namespaces.sweep()
     spare = watches.free()
     every = [group for one in wanted.values() for group in one.groups(repeats)]
-    if not any(fnmatch.fnmatch(group.bed, options.beds) for group in every):
+    if not matching(every, options.beds):
         beds = "\n  ".join(sorted(one.bed for one in every))
         print(f"no bed is called {options.beds}; there are:\n  {beds}", file=sys.stderr)
         return 2
@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> int:
         except Missing as reason:
             print(f"make experiments: {reason}", file=sys.stderr)
             return 1
-    groups = [group for group in every if fnmatch.fnmatch(group.bed, options.beds)]
+    groups = matching(every, options.beds)
     left_out = Counter(group.experiment for group in every) - Counter(group.experiment for group in groups)
     print(_announcement(wanted, groups, repeats, options.seed), flush=True)
     if options.estimate:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from harness.lab.contenders import contender
 from harness.lab.contenders.init_pair import FirstVisit, SecondDay
@@ -61,8 +62,8 @@ class Group:
 
     @property
     def bed(self) -> str:
-        """Returns the name of a bed of a special experiment, which its results have."""
-        return " ".join([self.special, self.link_name, self.scenario, *self.pages, *self.contenders])
+        """Returns the name of a bed. The results of a special experiment have it."""
+        return " ".join([self.special or self.experiment, self.link_name, self.scenario, *self.pages, *self.contenders])
 
     @property
     def link(self) -> Link:
@@ -102,6 +103,11 @@ class Group:
     def expected_total_ms(self) -> float:
         """Returns the expected time of the group."""
         return BED_MS + self.special_ms + sum(self.expected_ms(turn) for turn in self.turns(0))
+
+
+def matching(groups: Iterable[Group], pattern: str) -> list[Group]:
+    """Returns the groups whose beds have a name like `field geo users-*`."""
+    return [group for group in groups if fnmatchcase(group.bed, pattern)]
 
 
 def _put_first_visit_first(order: list[str]) -> None:

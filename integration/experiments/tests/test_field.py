@@ -24,7 +24,7 @@ from experiments.field.scenarios import (
 )
 from experiments.field.summary import cells, summed
 from experiments.field.verdicts import Ratio, Verdict, p95, ratio
-from experiments.plan import Group
+from experiments.plan import Group, matching
 from experiments.specials.field import Loads, hidden
 from harness.lab.links import CAPACITY, link
 from harness.lab.neighbours import FAIR_QUEUE
@@ -68,6 +68,12 @@ def test_ways_take_turns_where_they_would_fill_the_machine() -> None:
     for one in busy:
         assert [is_side_by_side(one, link(name)) for name in LINKS] == [True, False, False, False]
     assert [is_side_by_side(alone, link(name)) for name in LINKS] == [True, True, True, False]
+
+
+def test_a_part_of_the_beds_has_a_pattern() -> None:
+    assert {one.scenario for one in matching(groups(5), "field geo users-*")} == {"users-5", "users-15"}
+    assert matching(groups(5), "*") == groups(5)
+    assert matching(groups(5), "geo") == []
 
 
 def test_nothing_runs_beside_a_bed_of_several_users() -> None:
