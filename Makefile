@@ -317,30 +317,36 @@ test-go: need-run test-start
 TEST_GO := for module in $(GO_MODULES); do ( cd $$module && go test -race ./... ) || exit 1; done
 GO_LOG := target/test/go.log
 
-# Many programs of `cargo test` wait for Envoy or a link, and they run one after the other. Go's tests take what they leave of the
-# processors. Their output comes last, so that a failure is not lost among the lines of Rust.
-.PHONY: test-rust-and-go run-rust-tests run-go-tests
+# Many programs of `cargo test` wait for Envoy or a link, and they run one after the other. Go's tests, and the filters that panic, take
+# what they leave of the processors. Go's output comes last, so that a failure is not lost among the lines of Rust.
+.PHONY: test-rust-and-go run-rust-tests run-go-tests run-panic-builds
 test-rust-and-go: build test-start
 	cargo test --locked --no-run
-	@code=0; $(MAKE) --no-print-directory --jobs 2 run-rust-tests run-go-tests || code=$$?; \
+	@code=0; $(MAKE) --no-print-directory --jobs 3 run-rust-tests run-go-tests run-panic-builds || code=$$?; \
 	cat $(GO_LOG) 2> /dev/null || :; exit $$code  # `make -n` runs this line, too
 run-rust-tests:
 	$(TEST_RUST)
 run-go-tests:
 	@nice $(SHELL) -c '$(TEST_GO)' > $(GO_LOG) 2>&1
+run-panic-builds:
+	@nice $(MAKE) --no-print-directory build-panics
+
+# Cargo may have linked the same file again, and mv refuses to replace a file by itself.
+.PHONY: build-panics
+build-panics: toolchain
+	@mkdir -p $(dir $(PANIC_WASM))
+	@rm -f $(PANIC_WASM) $(PANIC_NATIVE)
+	cargo build --quiet --locked --release -p url-rewrite-filter --target wasm32-wasip1 --features panic-for-tests
+	mv $(WASM_DIR)/url_rewrite_filter.wasm $(PANIC_WASM)
+	cargo build --quiet --locked --lib --features longhaul-filters/panic-for-tests
+	mv target/debug/liblonghaul_filters.so $(PANIC_NATIVE)
 
 .PHONY: test-fuzz
 test-fuzz: toolchain test-start ## replays the inputs of the fuzz targets in Rust; `go test` replays those of the DNS plugin
 	for fuzz in $(FUZZ_CRATES); do cargo test --quiet --locked --lib --target-dir target --manifest-path $$fuzz/Cargo.toml || exit 1; done
 
 .PHONY: test-e2e
-test-e2e: build $(TEST_TOOLS) test-start
-	@mkdir -p $(dir $(PANIC_WASM))
-	@rm -f $(PANIC_WASM) $(PANIC_NATIVE) # cargo may have linked the same file again, and mv refuses to replace a file by itself
-	cargo build --quiet --locked --release -p url-rewrite-filter --target wasm32-wasip1 --features panic-for-tests
-	mv $(WASM_DIR)/url_rewrite_filter.wasm $(PANIC_WASM)
-	cargo build --quiet --locked --lib --features longhaul-filters/panic-for-tests
-	mv target/debug/liblonghaul_filters.so $(PANIC_NATIVE)
+test-e2e: build build-panics $(TEST_TOOLS) test-start
 	export LONGHAUL_URL_REWRITE_PANIC_WASM=$(PANIC_WASM) LONGHAUL_NATIVE_PANIC=$(PANIC_NATIVE); \
 	for engine in native wasm; do \
 	  LONGHAUL_ENGINE=$$engine $(VENV_TEST)/bin/python -m pytest -ra --numprocesses $(AT_ONCE) --dist loadscope \
